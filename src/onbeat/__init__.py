@@ -1,0 +1,1 @@
+"""onbeat: the timing layer for robots."""

@@ -1,0 +1,37 @@
+"""This machine's clocks."""
+
+import time
+
+from onbeat.errors import BadInput
+
+__all__ = ("SystemClock",)
+
+_CLOCKS = {"monotonic": time.CLOCK_MONOTONIC, "boottime": time.CLOCK_BOOTTIME, "wall": time.CLOCK_REALTIME}
+
+
+class SystemClock:
+    """One of this machine's clocks: monotonic (the default), boottime (goes on during suspend), or wall (for logs only).
+
+    Raises:
+        BadInput: the kind is none of the three.
+    """
+
+    __slots__ = ("_clock", "id")
+
+    def __init__(self, kind: str = "monotonic") -> None:
+        if kind not in _CLOCKS:
+            raise BadInput(f"no system clock of kind {kind!r}; take one of {', '.join(_CLOCKS)}")
+        self._clock = _CLOCKS[kind]
+        self.id = kind
+
+    def __repr__(self) -> str:
+        return f"SystemClock({self.id!r})"
+
+    def now_ns(self) -> int:
+        """Read the clock."""
+        return time.clock_gettime_ns(self._clock)
+
+    def sleep_until_ns(self, t_ns: int) -> None:
+        """Sleep until the clock reads t_ns or later. A sleep is relative to the monotonic clock, so it is checked and repeated."""
+        while (remaining_ns := t_ns - self.now_ns()) > 0:
+            time.sleep(remaining_ns * 1e-9)

@@ -1,0 +1,89 @@
+"""Where to be, when: a waypoint, and a policy's chunk of them anchored to the instant of its observation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbeat.errors import BadInput
+
+__all__ = ("Chunk", "Waypoint")
+
+
+def _frozen(values: object, ndim: int, name: str) -> NDArray[np.float64]:
+    array = np.array(values, dtype=np.float64)
+    if array.ndim != ndim:
+        raise BadInput(f"{name} must have {ndim} dimension(s), not the shape {array.shape}")
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waypoint:
+    """Be at `target` at `t_ns`.
+
+    Args:
+        t_ns: When the hardware should be there, on the robot's clock.
+        target: Shape (width,).
+    """
+
+    t_ns: int
+    target: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "t_ns", int(self.t_ns))
+        object.__setattr__(self, "target", _frozen(self.target, 1, "target"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Waypoint):
+            return NotImplemented
+        return self.t_ns == other.t_ns and np.array_equal(self.target, other.target, equal_nan=True)
+
+    def __hash__(self) -> int:
+        return hash((self.t_ns, self.target.tobytes()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """What a policy answers to one observation: the k-th row is due k steps after the anchor, k from first_step.
+
+    Args:
+        anchor_ns: The instant at which the observation was true (not now), on the robot's clock.
+        step_ns: Time between rows, > 0.
+        targets: Shape (n, width), n >= 1.
+        first_step: Steps between the anchor and row 0; 1 in onbeat, 0 in UMI.
+
+    Raises:
+        BadInput: a step that is not positive, or targets of another shape.
+    """
+
+    anchor_ns: int
+    step_ns: int
+    targets: NDArray[np.float64]
+    first_step: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "anchor_ns", int(self.anchor_ns))
+        object.__setattr__(self, "step_ns", int(self.step_ns))
+        object.__setattr__(self, "targets", _frozen(self.targets, 2, "targets"))
+        if self.step_ns <= 0:
+            raise BadInput(f"step_ns must be > 0, not {self.step_ns}")
+        if len(self.targets) == 0:
+            raise BadInput("a chunk needs at least one target")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Chunk):
+            return NotImplemented
+        mine = (self.anchor_ns, self.step_ns, self.first_step)
+        theirs = (other.anchor_ns, other.step_ns, other.first_step)
+        return mine == theirs and np.array_equal(self.targets, other.targets, equal_nan=True)
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def waypoints(self) -> Sequence[Waypoint]:
+        """Give the rows with the instants at which they are due."""
+        return [
+            Waypoint(self.anchor_ns + (self.first_step + k) * self.step_ns, target) for k, target in enumerate(self.targets)
+        ]
