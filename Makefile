@@ -24,5 +24,10 @@ $(STAMP): pyproject.toml $(NATIVE) .ci/environment
 	@PYTHON="$(PYTHON)" UV="$(UV)" VENV="$(VENV)" bash .ci/environment
 	@touch $@
 
+# The stub of the native module, generated: CI runs this and compares.
+stub: setup
+	$(BIN)/python -m nanobind.stubgen -q -m onbeat._core -o src/onbeat/_core.pyi
+	$(BIN)/ruff format -q src/onbeat/_core.pyi
+
 clean:
 	rm -rf $(VENV) build dist

@@ -1,4 +1,10 @@
 // The native module: each bind_<header>.cpp adds the names of one header.
-#include <nanobind/nanobind.h>
+#include "module.hpp"
 
-NB_MODULE(_core, m) { m.doc() = "onbeat's native core; imported by its few wrappers only"; }
+#include "convert.hpp"
+
+NB_MODULE(_core, m) {
+  m.doc() = "onbeat's native core; imported by its few wrappers only";
+  onbeat::bind::prepare(m);
+  onbeat::bind::bind_trajectory(m);
+}
