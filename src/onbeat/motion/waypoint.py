@@ -84,6 +84,4 @@ class Chunk:
 
     def waypoints(self) -> Sequence[Waypoint]:
         """Give the rows with the instants at which they are due."""
-        return [
-            Waypoint(self.anchor_ns + (self.first_step + k) * self.step_ns, target) for k, target in enumerate(self.targets)
-        ]
+        return [Waypoint(self.anchor_ns + (self.first_step + k) * self.step_ns, target) for k, target in enumerate(self.targets)]
