@@ -1,0 +1,3 @@
+"""Say it in a terminal: main.py is the frame, and each command is one file."""
+
+__all__ = ()

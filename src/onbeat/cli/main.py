@@ -1,0 +1,172 @@
+"""The frame of every command: find it, call it, and end in one exit code; whatever fails is one sentence on stderr.
+
+Exit codes: 0 good, 1 a finding, 2 could not run, 130 stopped by Ctrl-C.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+from onbeat.errors import OnbeatError
+
+__all__ = ("COMMANDS", "COULD_NOT_RUN", "FINDING", "GOOD", "INTERRUPTED", "Entry", "main")
+
+GOOD, FINDING, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 130
+_BROKEN_PIPE = 141  # what a shell reports for a process that SIGPIPE ended
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One command. Its module is imported only when it is called.
+
+    Args:
+        name: What the user types.
+        module: Where it lives. The module has `run`, a function whose annotations typer reads and that returns an exit
+            code, and `EXAMPLE`, one line that ends the command's help. One with commands of its own has `app`, a typer.Typer.
+        summary: Its line in `onbeat --help`.
+    """
+
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS: tuple[Entry, ...] = ()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `onbeat` with its arguments (those of the process when None) and give its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character shows another one; it does not end a run
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="replace")
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        return _drop_output()
+    except OnbeatError as error:
+        return _fail(str(error))
+    except OSError as error:
+        return _fail(_os_sentence(error))
+    if code == INTERRUPTED:
+        print("onbeat: stopped by Ctrl-C; nothing half-written was left", file=sys.stderr)
+    return code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("--help", "-h"):
+        print(_help())
+        return GOOD
+    name = arguments[0]
+    if name == "--version":
+        from importlib.metadata import version
+
+        print(f"onbeat {version('onbeat')}")
+        return GOOD
+    entry = next((e for e in COMMANDS if e.name == name), None)
+    if entry is None:
+        kind = "option" if name.startswith("-") else "command"
+        known = ["--help", "--version"] if kind == "option" else [e.name for e in COMMANDS]
+        return _fail(_unknown(kind, name, known, "onbeat --help"))
+    return _run(entry, arguments[1:])
+
+
+def _run(entry: Entry, arguments: list[str]) -> int:
+    """Parse the arguments with typer and call the command; typer's own errors become our one sentence."""
+    import typer
+
+    module = import_module(entry.module)
+    program = f"onbeat {entry.name}"
+    command = typer.main.get_command(_app(entry, module))
+    try:
+        code = command.main(args=arguments, prog_name=program, standalone_mode=False)
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # only typer's usage errors have one
+            raise
+        return _fail(_usage_sentence(error, f"{program} --help"))
+    return code if isinstance(code, int) else GOOD
+
+
+def _app(entry: Entry, module: Any) -> Any:
+    import typer
+
+    if hasattr(module, "app"):
+        return module.app
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command(
+        name=entry.name,
+        epilog=f"Example: {module.EXAMPLE}",
+        context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
+    )(module.run)
+    return app
+
+
+def _help() -> str:
+    width = max((len(entry.name) for entry in COMMANDS), default=0)
+    lines = [f"  {entry.name:<{width}}  {entry.summary}" for entry in COMMANDS]
+    return "\n".join(
+        (
+            "onbeat: the timing layer for robots.",
+            "",
+            "Usage: onbeat COMMAND [OPTIONS]",
+            "",
+            "Commands:",
+            *lines,
+            "",
+            "Options:",
+            "  --version  Print the version.",
+            "  --help     Print this; after a command, what that command does.",
+            "",
+            "Exit code: 0 good, 1 a finding, 2 could not run.",
+        )
+    )
+
+
+def _fail(sentence: str) -> int:
+    print(f"onbeat: {' '.join(sentence.split())}", file=sys.stderr)
+    return COULD_NOT_RUN
+
+
+def _unknown(kind: str, name: str, known: Sequence[str], more: str) -> str:
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"no {kind} {name!r}; " + (f"did you mean {near[0]!r}?" if near else f"see: {more}")
+
+
+def _usage_sentence(error: Any, more: str) -> str:
+    """Turn a usage error of typer into one sentence. NoSuchOption alone knows the option's name and its context."""
+    if type(error).__name__ == "NoSuchOption":
+        options = (
+            [option for parameter in error.ctx.command.params for option in parameter.opts if option.startswith("-")]
+            if error.ctx
+            else []
+        )
+        return _unknown("option", error.option_name, [*options, "--help"], more)
+    message = str(error.format_message()).strip().rstrip(".")
+    return f"{message[:1].lower()}{message[1:]}; see: {more}"
+
+
+def _os_sentence(error: OSError) -> str:
+    path = error.filename if error.filename is not None else "the system"
+    if isinstance(error, FileNotFoundError):
+        return f"there is no {path}; check the path"
+    if isinstance(error, PermissionError):
+        return f"{path} may not be read or written by this user; change its permissions (ls -ld shows them) or take another path"
+    if isinstance(error, IsADirectoryError):
+        return f"{path} is a folder, not a file; name a file in it"
+    return f"{path}: {(error.strerror or str(error)).lower()}; take another path or free the resource"
+
+
+def _drop_output() -> int:
+    """End quietly when the reader of our output (head, less) has gone: what is still buffered goes nowhere."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _BROKEN_PIPE

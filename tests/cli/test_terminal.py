@@ -1,0 +1,36 @@
+import json
+
+import pytest
+
+from onbeat.cli.terminal import Terminal
+
+
+def test_plain_text_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = Terminal()
+    terminal.say("a [b] c", style="bold red")
+    terminal.table(("joint", "delay", "why"), [("pan", "138.0 ms", ""), ("lift", "", "it [never] moved")], styles=(None, "dim"))
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "a [b] c" in out
+    assert "it [never] moved" in out
+    assert "138.0 ms" in out
+
+
+def test_long_sentences_stay_on_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    Terminal().say("word " * 60)
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_json_is_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = Terminal(json=True)
+    terminal.say("hello")
+    terminal.table(("a",), [("b",)])
+    with terminal.progress("working", 2) as advance:
+        advance(1)
+    terminal.document({"value": float("nan"), "n": 3})
+    assert json.loads(capsys.readouterr().out) == {"value": None, "n": 3}
+
+
+def test_no_document_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    Terminal().document({"a": 1})
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,31 @@
+import json
+
+import numpy as np
+
+from onbeat.report import plain_json
+
+
+def test_every_reader_takes_it() -> None:
+    data = {
+        "a": float("inf"),
+        "b": np.float64("nan"),
+        "c": np.arange(3),
+        "d": (1, 2.5),
+        "e": np.int64(7),
+        "f": {1: None},
+        "g": np.bool_(True),
+        "h": "é",
+    }
+    text = plain_json(data)
+    assert json.loads(text) == {
+        "a": None,
+        "b": None,
+        "c": [0, 1, 2],
+        "d": [1, 2.5],
+        "e": 7,
+        "f": {"1": None},
+        "g": True,
+        "h": "é",
+    }
+    assert "NaN" not in text
+    assert text.endswith("}\n")
