@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from onbeat.errors import BadInput
-from onbeat.motion.clip import Clip, fit_clip, turntable
+from onbeat.motion.clip import Clip, Playback, fit_clip, turntable
 
 
 def test_turntable_moves_at_its_speed() -> None:
@@ -61,3 +61,13 @@ def test_clip_with_bad_samples_is_refused() -> None:
         Clip(np.array([0, 0]), np.zeros((2, 3)))
     with pytest.raises(BadInput, match="n >= 2"):
         Clip(np.array([0]), np.zeros((1, 3)))
+
+
+def test_playback_rests_until_started_and_can_be_played_again() -> None:
+    playback = Playback(Clip(np.array([0, 10]), np.array([[0.0, 0, 0], [1.0, 0, 0]])))
+    assert playback.at_many(np.array([5]))[0, 0] == 0
+    playback.start(100)
+    playback.start(200)
+    assert playback.at_many(np.array([90, 105, 150, 200, 205]))[:, 0].tolist() == [0, 0.5, 1, 0, 0.5]
+    with pytest.raises(BadInput, match="before the last one"):
+        playback.start(199)

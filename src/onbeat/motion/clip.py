@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from onbeat.errors import BadInput
 
-__all__ = ("Clip", "Fit", "fit_clip", "turntable")
+__all__ = ("Clip", "Fit", "Playback", "fit_clip", "turntable")
 
 # Samples further apart than this are a gap in a recording: the motion between them is not known.
 MAX_GAP_NS = 100_000_000
@@ -122,3 +122,34 @@ def fit_clip(
     scale = min(reach_m / extent, max_speed_mps / float(speeds.max()))
     start_s = (times_ns[stretch][0] - times_ns[0]) * 1e-9
     return Fit(Clip(raw.times_ns, flat * scale + np.asarray(center)), scale, float(start_s), (int(axes[0]), int(axes[1])))
+
+
+class Playback:
+    """A clip that can be played again: at rest at its start until `start`, and after its end at rest there.
+
+    One thread starts it; others may ask at any time, also for instants of earlier plays.
+    """
+
+    def __init__(self, clip: Clip) -> None:
+        self.clip = clip
+        # Replaced as a whole, so that a reader needs no lock.
+        self._starts_ns: tuple[int, ...] = ()
+
+    def start(self, t_ns: int) -> None:
+        """Play from t_ns on; an earlier play ends there.
+
+        Raises:
+            BadInput: t_ns is before the last start.
+        """
+        if self._starts_ns and t_ns < self._starts_ns[-1]:
+            raise BadInput(f"a play cannot start {self._starts_ns[-1] - t_ns} ns before the last one")
+        self._starts_ns = (*self._starts_ns, int(t_ns))
+
+    def at_many(self, t_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Give the positions, shape (n, 3), at instants on the clock of `start`."""
+        when = np.asarray(t_ns, dtype=np.int64)
+        if not self._starts_ns:
+            return self.clip.at_many(np.zeros_like(when))
+        starts = np.array(self._starts_ns, dtype=np.int64)
+        play = np.clip(np.searchsorted(starts, when, side="right") - 1, 0, None)
+        return self.clip.at_many(when - starts[play])

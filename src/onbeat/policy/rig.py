@@ -1,0 +1,242 @@
+"""A rig: modules with their streams and send loops, on any clock."""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onbeat.capture import Stamp, correct
+from onbeat.clock import Clock, ManualClock, SystemClock
+from onbeat.device import Device, DeviceState, SinkDevice
+from onbeat.device.config import ModuleConfig, load_rig_config
+from onbeat.device.load import open_device
+from onbeat.errors import BadInput
+from onbeat.loop import DeviceSink, SendLoop
+from onbeat.motion import Chunk, Limits, Outcomes, Trajectory, Waypoint, schedule
+from onbeat.motion.lead import lead_ns
+from onbeat.policy.threads import Drive
+from onbeat.stream import Stream
+from onbeat.units import TimeGrid
+
+__all__ = ("Module", "Reading", "Rig", "load_rig")
+
+_HISTORY = 4096
+_FRAMES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One reading of a module: when it was true, what it was, and the raw state that it came from."""
+
+    stamp: Stamp
+    value: Any
+    state: DeviceState
+
+
+class Module:
+    """One device with its stream of readings and, where it can be commanded, its send loop.
+
+    The settings that describe the hardware (receive_latency_s, action_latency_s, max_speed) come from the module's YAML and may be
+    set anew while nothing moves; they are applied here and nowhere else: the one in `step`, the others in `schedule_j`.
+    """
+
+    def __init__(self, config: ModuleConfig, device: Device, clock: Clock) -> None:
+        self.name = config.name
+        self.config = config
+        self.device = device
+        self.clock = clock
+        self.info = device.info
+        self.receive_latency_s = config.receive_latency
+        self.action_latency_s = config.action_latency
+        self.max_speed = config.max_speed
+        kind, width, capacity = ("object", 0, _FRAMES) if self.info.width == 0 else ("linear", self.info.width, _HISTORY)
+        self.stream = Stream(self.name, clock, kind, width, capacity)
+        self.loop: SendLoop | None = None
+        self.plan: Trajectory | None = None
+        self.repeated = 0
+        self.listeners: list[Callable[[Reading], None]] = []
+        self._log = logging.getLogger("onbeat.module")
+        self._arriving: DeviceState | None = None
+        self._seq: int | None = None
+        self._grid: TimeGrid | None = None
+
+    def __repr__(self) -> str:
+        return f"Module({self.name!r}, {self.info.model})"
+
+    @property
+    def commanded(self) -> bool:
+        """Whether the module can be told where to be."""
+        return self.info.width > 0
+
+    def start(self) -> SendLoop | None:
+        """Open the device, and start its send loop at rest where the device is now; gives the loop."""
+        self.device.connect()
+        if not self.commanded:
+            return None
+        here = np.asarray(self.device.read().value, dtype=np.float64)
+        self.plan = Trajectory([self.clock.now_ns()], here[None, :])
+        sink = self.device.sink if isinstance(self.device, SinkDevice) else DeviceSink(self.device)
+        limits = Limits(lower=self.config.lower, upper=self.config.upper)
+        self.loop = SendLoop(sink, self.config.rate_hz, self.plan, limits=limits)
+        return self.loop
+
+    def close(self) -> None:
+        """Stop sending, hold, and let go of the device; may be called twice."""
+        if self.loop is not None:
+            self.loop.stop()
+            self.loop = None
+            self.device.hold()
+        self.device.close()
+
+    def step(self, now_ns: int) -> int:
+        """Read, or publish the reading that has arrived; gives the instant of the next step."""
+        if self._arriving is None:
+            self._arriving = self.device.read()
+            return self._arriving.receive_ns
+        if now_ns >= self._arriving.receive_ns:
+            self._publish(self._arriving)
+            self._arriving = None
+            return self._next_poll_ns(now_ns)
+        return self._arriving.receive_ns
+
+    @contextmanager
+    def collect(self) -> Iterator[deque[Reading]]:
+        """Collect the readings that arrive inside the block."""
+        readings: deque[Reading] = deque()
+        self.listeners.append(readings.append)
+        try:
+            yield readings
+        finally:
+            self.listeners.remove(readings.append)
+
+    def schedule_j(self, waypoints: Chunk | Sequence[Waypoint], compensate: bool = True, limit: bool = True) -> Outcomes:
+        """Be at joint targets (or openings) at their instants: sends action_latency early, on the beat.
+
+        Args:
+            waypoints: A chunk or waypoints in order of time, on the rig's clock.
+            compensate: Whether action_latency is taken off; a calibration sweep runs without.
+            limit: Whether max_speed stretches moves; the measurement of max_speed runs without.
+
+        Returns:
+            What became of each waypoint.
+
+        Raises:
+            BadInput: the module takes no commands, is not started, or a waypoint is not acceptable.
+        """
+        if self.loop is None or self.plan is None:
+            raise BadInput(
+                f"module {self.name!r} is not started" if self.commanded else f"module {self.name!r} takes no commands"
+            )
+        limits = Limits(self.max_speed if limit else None, lower=self.config.lower, upper=self.config.upper)
+        lead = lead_ns(self.action_latency_s) if compensate else 0
+        self.plan, outcomes = schedule(self.plan, waypoints, self.clock.now_ns(), limits, lead_ns=lead)
+        self.loop.replace(self.plan)
+        dropped = outcomes.count_of("dropped")
+        if dropped:
+            late_ms = outcomes.by_ns.max() / 1e6
+            self._log.info("Module %r: dropping %d late SCHEDULE_J (%.1f ms late)", self.name, dropped, late_ms)
+        return outcomes
+
+    def move_to(self, target: Sequence[float], seconds: float) -> None:
+        """Go to a target in a straight line that takes that long, without lead."""
+        self.schedule_j([Waypoint(self.clock.now_ns() + round(seconds * 1e9), np.asarray(target))], compensate=False)
+
+    def _publish(self, state: DeviceState) -> None:
+        # A cached reading must not get a new stamp: the device's own count tells it.
+        if state.seq == self._seq:
+            self.repeated += 1
+            return
+        self._seq = state.seq
+        arrival = Stamp(state.receive_ns, state.receive_ns, 0, state.span_ns, state.seq, self.clock.id)
+        stamp = correct(arrival, self.receive_latency_s)
+        self.stream.push(stamp.capture_ns, state.value)
+        reading = Reading(stamp, state.value, state)
+        for listener in tuple(self.listeners):
+            listener(reading)
+
+    def _next_poll_ns(self, now_ns: int) -> int:
+        if self.config.poll_hz is None:
+            return now_ns
+        if self._grid is None:
+            self._grid = TimeGrid(now_ns, self.config.poll_hz)
+        return self._grid.tick_ns(self._grid.index(now_ns) + 1)
+
+
+class Rig:
+    """Modules on one clock, driven by threads in real time or by hand on a manual clock."""
+
+    def __init__(self, modules: Mapping[str, Module], clock: Clock) -> None:
+        self.modules = dict(modules)
+        self.clock = clock
+        self.drive = Drive(clock)
+
+    def __getitem__(self, name: str) -> Module:
+        try:
+            return self.modules[name]
+        except KeyError:
+            raise BadInput(f"the rig has no module {name!r}; it has {', '.join(self.modules)}") from None
+
+    def __enter__(self) -> "Rig":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def streams(self) -> dict[str, Stream]:
+        """The streams of all modules, by module."""
+        return {name: module.stream for name, module in self.modules.items()}
+
+    def start(self) -> None:
+        """Open all devices, start reading and, at rest, sending."""
+        try:
+            for name, module in self.modules.items():
+                loop = module.start()
+                if loop is not None:
+                    self._start_loop(name, loop)
+                self.drive.add(name, module.step)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop sending first, then reading, then let go of the devices; may be called twice."""
+        for module in self.modules.values():
+            if module.loop is not None:
+                module.loop.stop()
+        self.drive.close()
+        for module in self.modules.values():
+            module.close()
+
+    def _start_loop(self, name: str, loop: SendLoop) -> None:
+        if not isinstance(self.clock, ManualClock):
+            loop.start()
+            return
+        self.drive.add(f"{name}-loop", lambda now_ns: loop.cycle(now_ns, now_ns))
+
+
+def load_rig(path: str | Path, clock: Clock | None = None, devices: Mapping[str, Device] | None = None) -> Rig:
+    """Build the rig that a YAML describes; nothing is opened before `start`.
+
+    Args:
+        path: The rig's YAML.
+        clock: The clock of all stamps and plans; the machine's monotonic clock when not given.
+        devices: Devices by module that are taken instead of being built from the YAML.
+
+    Raises:
+        BadInput: the YAML, or a module that it names, is not acceptable.
+    """
+    clock = clock or SystemClock()
+    given = devices or {}
+    config = load_rig_config(Path(path))
+    modules = {
+        name: Module(module, given[name] if name in given else open_device(module, clock), clock)
+        for name, module in config.modules.items()
+    }
+    return Rig(modules, clock)
