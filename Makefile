@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 UV := $(shell command -v uv 2>/dev/null)
 NATIVE := $(shell find cpp -name '*.hpp' -o -name '*.cpp') CMakeLists.txt
 
-.PHONY: demo test test-all setup lint types docs examples bench measure stub clean
+.PHONY: demo test test-all setup lint types native-test stub stub-check docs examples bench measure wheel clean
 
 demo: setup
 	$(BIN)/onbeat demo
@@ -24,10 +24,63 @@ $(STAMP): pyproject.toml $(NATIVE) .ci/environment
 	@PYTHON="$(PYTHON)" UV="$(UV)" VENV="$(VENV)" bash .ci/environment
 	@touch $@
 
-# The stub of the native module, generated: CI runs this and compares.
+# The gates; .ci/run runs them all.
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports --no-cache
+
+types: setup
+	$(BIN)/mypy
+
+# Regenerate the stub of the native module; stub-check fails when the committed one is not what the module says.
 stub: setup
 	$(BIN)/python -m nanobind.stubgen -q -m onbeat._core -o src/onbeat/_core.pyi
 	$(BIN)/ruff format -q src/onbeat/_core.pyi
+
+stub-check: stub
+	git diff --exit-code -- src/onbeat/_core.pyi
+
+# Each cpp/tests/test_*.cpp is a program of its own; it runs under address + undefined and under thread sanitizers.
+CXX_TESTS := $(patsubst cpp/tests/%.cpp,%,$(wildcard cpp/tests/test_*.cpp))
+CXX_SOURCES := $(wildcard cpp/src/*.cpp)
+CXX_HEADERS := $(shell find cpp -name '*.hpp')
+CXX_CHECK := $(CXX) -std=c++20 -g -O1 -Wall -Wextra -Wshadow -Werror -pthread -fno-omit-frame-pointer -fno-sanitize-recover=all -Icpp/include
+# The thread sanitizer needs memory where it expects it; setarch turns the randomised layout off where there is one.
+FIXED_LAYOUT := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+native-test: $(CXX_TESTS:%=build/sanitized/%.address.ok) $(CXX_TESTS:%=build/sanitized/%.thread.ok)
+	@echo "$(words $(CXX_TESTS)) native tests passed under address, undefined and thread sanitizers"
+
+build/sanitized/%.address: cpp/tests/%.cpp $(CXX_SOURCES) $(CXX_HEADERS)
+	@mkdir -p $(@D)
+	$(CXX_CHECK) -fsanitize=address,undefined $< $(CXX_SOURCES) -o $@
+
+build/sanitized/%.thread: cpp/tests/%.cpp $(CXX_SOURCES) $(CXX_HEADERS)
+	@mkdir -p $(@D)
+	$(CXX_CHECK) -fsanitize=thread $< $(CXX_SOURCES) -o $@
+
+build/sanitized/%.ok: build/sanitized/%
+	$(FIXED_LAYOUT) timeout 120 $<
+	@touch $@
+
+docs: setup
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
+
+examples: setup
+	@for example in examples/[0-9]*.py; do echo "== $$example"; timeout 10 $(BIN)/python $$example || exit 1; done
+
+bench: setup
+	@for bench in bench/bench_*.py bench/trace_*.py; do [ ! -e $$bench ] || { echo "== $$bench"; $(BIN)/python $$bench || exit 1; }; done
+
+# Run every bench and write its bars into docs/measuring.md.
+measure: setup
+	$(BIN)/python bench/measure.py
+
+# A wheel and an sdist, warnings of our sources being errors.
+wheel: setup
+	$(BIN)/python -c 'from scikit_build_core.build import build_sdist, build_wheel; print(build_sdist("dist"), build_wheel("dist", {"cmake.define.ONBEAT_WERROR": "ON"}))'
 
 clean:
 	rm -rf $(VENV) build dist

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isfinite
+from numbers import Rational
 
 from onbeat.errors import BadInput
 
@@ -11,15 +11,26 @@ __all__ = ("TimeGrid", "to_ns", "to_s")
 _NS_PER_S = 1_000_000_000
 
 
+def _exact(value: float | Fraction) -> Fraction | None:
+    """Give a number as a fraction, without rounding; None when it is not finite. Takes numpy's scalars too."""
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    try:
+        return Fraction(float(value))
+    except (OverflowError, ValueError):
+        return None
+
+
 def to_ns(seconds: float) -> int:
     """Convert a duration in seconds to whole nanoseconds, rounded to the nearest.
 
     Raises:
         BadInput: the duration is not finite.
     """
-    if not isfinite(seconds):
+    exact = _exact(seconds)
+    if exact is None:
         raise BadInput(f"a duration must be a finite number of seconds, not {seconds}")
-    return round(Fraction(seconds) * _NS_PER_S)
+    return round(exact * _NS_PER_S)
 
 
 def to_s(ns: int) -> float:
@@ -44,10 +55,11 @@ class TimeGrid:
     _period_ns: Fraction = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isfinite(self.rate_hz) or not 0 < self.rate_hz <= _NS_PER_S:
+        rate = _exact(self.rate_hz)
+        if rate is None or not 0 < rate <= _NS_PER_S:
             raise BadInput(f"rate_hz must lie in (0, 1e9], not {self.rate_hz}")
         object.__setattr__(self, "start_ns", int(self.start_ns))
-        object.__setattr__(self, "_period_ns", _NS_PER_S / Fraction(self.rate_hz))
+        object.__setattr__(self, "_period_ns", _NS_PER_S / rate)
 
     def tick_ns(self, k: int) -> int:
         """Give the instant of tick k."""

@@ -42,6 +42,10 @@ class CalibrationResult:
     alternatives: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "conditions", dict(self.conditions))
+        object.__setattr__(self, "alternatives", tuple(self.alternatives))
+        if self.n < 0:
+            raise BadInput(f"{self.quantity} cannot rest on {self.n} samples")
         if self.verdict not in VERDICTS:
             raise BadInput(f"verdict must be one of {VERDICTS}, not {self.verdict!r}")
         if self.verdict == "refused":

@@ -1,7 +1,5 @@
 """From a frame's arrival to the middle of its exposure."""
 
-from fractions import Fraction
-
 from onbeat.errors import BadInput
 
 __all__ = ("camera_capture_ns",)
@@ -38,10 +36,11 @@ def camera_capture_ns(
             raise BadInput(f"{name} must be >= 0, not {value}")
     if (row is None) != (rows is None):
         raise BadInput("row and rows are given together or not at all")
-    row_readout_ns = Fraction(0)
-    if row is not None and rows is not None:
-        if not 0 <= row < rows:
-            raise BadInput(f"row must lie in [0, {rows}), not {row}")
-        row_readout_ns = Fraction(readout_ns * row, rows)
-    before_ns = driver_ns + transfer_ns + readout_ns - row_readout_ns + Fraction(exposure_ns, 2)
-    return int((receive_ns - before_ns) // 1)
+    if row is None or rows is None:
+        row, rows = 0, 1
+    if not 0 <= row < rows:
+        raise BadInput(f"row must lie in [0, {rows}), not {row}")
+    # Whole nanoseconds times 2 * rows, so that one exact division rounds once; int() because numpy's integers would wrap.
+    scale = 2 * int(rows)
+    row_0_ends_ns = int(receive_ns) - int(driver_ns) - int(transfer_ns) - int(readout_ns)
+    return (row_0_ends_ns * scale + 2 * int(readout_ns) * int(row) - int(exposure_ns) * int(rows)) // scale

@@ -32,6 +32,6 @@ class SystemClock:
         return time.clock_gettime_ns(self._clock)
 
     def sleep_until_ns(self, t_ns: int) -> None:
-        """Sleep until the clock reads t_ns or later. A sleep is relative to the monotonic clock, so it is checked and repeated."""
+        """Sleep until the clock reads t_ns or later; a sleep is relative to the monotonic clock, so it is repeated."""
         while (remaining_ns := t_ns - self.now_ns()) > 0:
             time.sleep(remaining_ns * 1e-9)

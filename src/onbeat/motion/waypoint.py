@@ -12,7 +12,10 @@ __all__ = ("Chunk", "Waypoint")
 
 
 def _frozen(values: object, ndim: int, name: str) -> NDArray[np.float64]:
-    array = np.array(values, dtype=np.float64)
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{name} must be an array of numbers: {error}") from error
     if array.ndim != ndim:
         raise BadInput(f"{name} must have {ndim} dimension(s), not the shape {array.shape}")
     array.flags.writeable = False
@@ -25,7 +28,10 @@ class Waypoint:
 
     Args:
         t_ns: When the hardware should be there, on the robot's clock.
-        target: Shape (width,).
+        target: Shape (width,). Copied and read-only; may hold NaN, which `schedule` rejects with its outcome.
+
+    Raises:
+        BadInput: a target of another shape, or that is not numbers.
     """
 
     t_ns: int
@@ -41,7 +47,8 @@ class Waypoint:
         return self.t_ns == other.t_ns and np.array_equal(self.target, other.target, equal_nan=True)
 
     def __hash__(self) -> int:
-        return hash((self.t_ns, self.target.tobytes()))
+        # Not of the bytes: 0.0 and -0.0 are equal, and so must be their hashes.
+        return hash((self.t_ns, self.target.shape))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +73,7 @@ class Chunk:
     def __post_init__(self) -> None:
         object.__setattr__(self, "anchor_ns", int(self.anchor_ns))
         object.__setattr__(self, "step_ns", int(self.step_ns))
+        object.__setattr__(self, "first_step", int(self.first_step))
         object.__setattr__(self, "targets", _frozen(self.targets, 2, "targets"))
         if self.step_ns <= 0:
             raise BadInput(f"step_ns must be > 0, not {self.step_ns}")
