@@ -6,5 +6,7 @@
 namespace onbeat::bind {
 
 void bind_trajectory(nanobind::module_& m);
+void bind_sink(nanobind::module_& m);
+void bind_loop(nanobind::module_& m);
 
 }  // namespace onbeat::bind

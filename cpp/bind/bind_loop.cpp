@@ -1,0 +1,123 @@
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+
+#include "bind_trajectory.hpp"
+#include "convert.hpp"
+#include "module.hpp"
+#include "onbeat/cycle.hpp"
+#include "onbeat/realtime.hpp"
+#include "onbeat/send_loop.hpp"
+
+namespace onbeat::bind {
+
+namespace {
+
+OnLate parse_on_late(const std::string& name) {
+  if (name == "skip") return OnLate::skip;
+  if (name == "hold") return OnLate::hold;
+  if (name == "stop") return OnLate::stop;
+  throw BadInput(text("on_late must be 'skip', 'hold' or 'stop', not '%s'", name.c_str()));
+}
+
+std::vector<double> bound(nb::handle value, const char* name) {
+  if (value.is_none()) return {};
+  return Numbers<double>(value, name).copy();
+}
+
+std::shared_ptr<Cycle> make_cycle(nb::handle whole, nb::handle part, nb::handle parts, const Plan& plan, nb::handle max_speed,
+                                  nb::handle lower, nb::handle upper, double max_angular_speed, nb::handle lead_ns, const std::string& on_late,
+                                  long long record_capacity) {
+  if (record_capacity < 1 || record_capacity > 1LL << 24)
+    throw BadInput(text("record_capacity must lie in 1..16777216, not %lld", record_capacity));
+  return std::make_shared<Cycle>(Period{instant(whole, "period"), instant(part, "period"), instant(parts, "period")}, plan.path,
+                                 SendLimits{bound(max_speed, "max_speed"), bound(lower, "lower"), bound(upper, "upper"), max_angular_speed},
+                                 instant(lead_ns, "lead_ns"), parse_on_late(on_late), static_cast<std::size_t>(record_capacity));
+}
+
+// The records as rows of eight int64, in the order of CycleRecord.
+nb::ndarray<nb::numpy, Ns, nb::ndim<2>> records(Cycle& self) {
+  auto* drained = new std::vector<CycleRecord>(self.drain());
+  const nb::capsule owner(drained, [](void* memory) noexcept { delete static_cast<std::vector<CycleRecord>*>(memory); });
+  return nb::ndarray<nb::numpy, Ns, nb::ndim<2>>(drained->data(), {drained->size(), 8}, owner);
+}
+
+nb::tuple counts(const Cycle& self) {
+  const CycleCounts n = self.counts();
+  return nb::make_tuple(n.cycles, n.missed, n.late, n.limited, n.would_block, n.dropped_records);
+}
+
+nb::tuple realtime(const SendLoop& self) {
+  RealtimeReport report;
+  {
+    const nb::gil_scoped_release release;
+    report = self.realtime();
+  }
+  return nb::make_tuple(report.fifo, report.affinity, report.stack_lock, report.record_lock, report.locked_bytes);
+}
+
+nb::tuple stopped(const SendLoop& self) {
+  Stop stop;
+  {
+    const nb::gil_scoped_release release;
+    stop = self.stopped();
+  }
+  const char* reason = stop.reason == StopReason::late ? "late" : stop.reason == StopReason::sink_failed ? "sink" : "";
+  return nb::make_tuple(reason, stop.error, stop.lateness_ns, stop.deadline_ns);
+}
+
+using Release = nb::call_guard<nb::gil_scoped_release>;
+
+}  // namespace
+
+void bind_loop(nb::module_& m) {
+  m.def(
+      "sleep_until_ns",
+      [](nb::handle t_ns) {
+        const Ns until = instant(t_ns);
+        const nb::gil_scoped_release release;
+        sleep_until_ns(until);
+        return monotonic_ns();  // read before this thread asks for the GIL again
+      },
+      nb::arg("t_ns"), nb::sig("def sleep_until_ns(t_ns: int) -> int"),
+      "Sleep until an instant of the monotonic clock without the GIL; returns when it woke.");
+  m.def("monotonic_ns", &monotonic_ns, "Read the monotonic clock.");
+
+  nb::class_<Cycle>(m, "Cycle", "One cycle of sending: grid, plan, limits, record. The same code for every kind of loop.")
+      .def(nb::new_(&make_cycle), nb::arg("period_whole_ns"), nb::arg("period_part"), nb::arg("period_parts"), nb::arg("plan"),
+           nb::arg("max_speed").none(), nb::arg("lower").none(), nb::arg("upper").none(), nb::arg("max_angular_speed"), nb::arg("lead_ns"), nb::arg("on_late"),
+           nb::arg("record_capacity"))
+      .def_prop_ro("width", &Cycle::width)
+      .def_prop_ro("deadline_ns", &Cycle::deadline_ns)
+      .def("replace", [](Cycle& self, const Plan& plan) { return self.replace(plan.path); }, nb::arg("plan"))
+      .def("set_lead", &Cycle::set_lead, nb::arg("lead_ns"))
+      .def("restart", &Cycle::restart, nb::arg("start_ns"))
+      .def("seek", &Cycle::seek, nb::arg("deadline_ns"))
+      .def("set_fifo", &Cycle::set_fifo, nb::arg("granted"))
+      .def("begin", &Cycle::begin, nb::arg("wake_ns"), nb::arg("sent_ns"))
+      .def("target", [](const Cycle& self) { return array(self.target(), self.width()); },
+           nb::sig("def target(self) -> numpy.typing.NDArray[numpy.float64]"))
+      .def_prop_ro("t_eff_ns", &Cycle::t_eff_ns)
+      .def_prop_ro("lateness_ns", &Cycle::lateness_ns)
+      .def(
+          "end", [](Cycle& self, Ns done_ns, bool failed) { return self.end(done_ns, failed ? SendResult::failed : SendResult::sent); },
+          nb::arg("done_ns"), nb::arg("failed"))
+      .def("records", &records, nb::sig("def records(self) -> numpy.typing.NDArray[numpy.int64]"))
+      .def("counts", &counts, nb::sig("def counts(self) -> tuple[int, int, int, int, int, int]"));
+
+  nb::class_<SendLoop>(m, "SendLoop", "The native thread that sleeps and sends.")
+      .def(nb::new_([](std::shared_ptr<Cycle> cycle, std::shared_ptr<Sink> sink, int priority, int cpu, Ns spin_ns) {
+             return std::make_shared<SendLoop>(std::move(cycle), std::move(sink), RealtimeRequest{priority, cpu}, spin_ns);
+           }),
+           nb::arg("cycle"), nb::arg("sink"), nb::arg("priority"), nb::arg("cpu"), nb::arg("spin_ns"))
+      .def("start", &SendLoop::start, Release())
+      .def("stop", &SendLoop::stop, Release())
+      .def("cycle", &SendLoop::cycle, nb::arg("deadline_ns"), nb::arg("wake_ns"), Release())
+      .def_prop_ro("running", &SendLoop::running)
+      .def_prop_ro("forked", &SendLoop::forked)
+      .def("realtime", &realtime, nb::sig("def realtime(self) -> tuple[int, int, int, int, int]"))
+      .def("stopped", &stopped, nb::sig("def stopped(self) -> tuple[str, int, int, int]"));
+}
+
+}  // namespace onbeat::bind

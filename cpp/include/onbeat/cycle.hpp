@@ -1,0 +1,171 @@
+// One cycle of sending: on which grid, which target, what is written down. The same code runs in the native thread, in the soft
+// loop and by hand on a manual clock; it reads no clock itself.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "onbeat/latest.hpp"
+#include "onbeat/ring.hpp"
+#include "onbeat/time.hpp"
+#include "onbeat/trajectory.hpp"
+
+namespace onbeat {
+
+// A period as an exact fraction: whole + part / parts nanoseconds, 0 <= part < parts < 2^62.
+struct Period {
+  Ns whole = 0;
+  Ns part = 0;
+  Ns parts = 1;
+};
+
+// Instants at a fixed rate, computed from the start and never accumulated: tick k = start + floor(k * period).
+class Grid {
+ public:
+  explicit Grid(Period period, Ns start_ns = 0);  // throws BadInput
+
+  [[nodiscard]] Grid at(Ns start_ns) const noexcept;  // the same period from another start
+  [[nodiscard]] Ns tick(Ns k) const noexcept;
+  [[nodiscard]] Ns index(Ns t_ns) const noexcept;  // the largest k with tick(k) <= t
+  [[nodiscard]] Ns start_ns() const noexcept { return start_ns_; }
+  [[nodiscard]] Ns ceil_period() const noexcept { return ceil_period_; }
+  [[nodiscard]] Ns half_period() const noexcept { return half_period_; }                      // rounded down
+  [[nodiscard]] Ns three_quarters_period() const noexcept { return three_quarters_period_; }  // rounded up
+
+ private:
+  Period period_;
+  Ns start_ns_;
+  Ns ceil_period_;
+  Ns half_period_;
+  Ns three_quarters_period_;
+};
+
+enum Flag : Ns {
+  kLate = 1,          // sent more than half a period after the deadline; evaluated at the instant of sending
+  kSkipped = 2,       // deadlines were missed between this send and the next
+  kHeld = 4,          // not on the path: before its start, after its end, or held by on_late
+  kExtrapolated = 8,  // reserved: nothing extrapolates yet
+  kLimited = 16,      // a limit moved the target
+  kWouldBlock = 32,   // the sink could not take it; nothing was sent
+  kNoFifo = 64,       // the thread runs without SCHED_FIFO
+  kDeviceError = 128,  // the sink failed; the loop stops
+  kStalePlan = 256,   // the plan had ended before its first cycle
+};
+
+// What one cycle did: one cache line, eight int64, as Python sees it.
+struct CycleRecord {
+  Ns deadline_ns;
+  Ns wake_ns;
+  Ns sent_ns;  // read just before the target was evaluated and handed to the sink
+  Ns done_ns;  // the sink returned
+  Ns t_eff_ns;
+  Ns plan;
+  Ns skipped;
+  Ns flags;
+};
+static_assert(sizeof(CycleRecord) == 64);
+
+enum class OnLate : std::uint8_t { skip, hold, stop };
+enum class SendResult : std::uint8_t { sent, would_block, failed };
+
+// Bounds in the target's own unit. Each is empty (no bound) or has one number for each column.
+struct SendLimits {
+  std::vector<double> max_speed;  // per second; of a pose, the first is its linear speed
+  std::vector<double> lower;      // of a pose, only the position is kept in its range
+  std::vector<double> upper;
+  double max_angular_speed = std::numeric_limits<double>::infinity();  // of a pose, rad/s
+};
+
+struct CycleCounts {
+  std::uint64_t cycles, missed, late, limited, would_block, dropped_records;
+};
+
+class Cycle {
+ public:
+  // Throws BadInput. The first plan has id 0.
+  Cycle(Period period, std::shared_ptr<const Trajectory> plan, SendLimits limits, Ns lead_ns, OnLate on_late, std::size_t record_capacity);
+
+  // Writers: any thread, one at a time by a mutex that the cycle itself never takes. Both throw BadInput.
+  Ns replace(std::shared_ptr<const Trajectory> plan);  // returns the plan's id
+  void set_lead(Ns lead_ns);
+
+  // The sending side: one thread. Nothing here allocates, locks, throws or frees.
+  void restart(Ns start_ns) noexcept;  // grid from this instant on; forgets the last target and how long a send takes
+  void seek(Ns deadline_ns) noexcept;  // the next cycle is for this deadline; off the grid it begins a new one
+  [[nodiscard]] Ns deadline_ns() const noexcept { return grid_.tick(k_); }
+  [[nodiscard]] bool begin(Ns wake_ns, Ns sent_ns) noexcept;  // false: late, and on_late asks to stop
+  [[nodiscard]] const double* target() const noexcept { return target_.data(); }
+  [[nodiscard]] Ns t_eff_ns() const noexcept { return record_.t_eff_ns; }
+  [[nodiscard]] Ns lateness_ns() const noexcept { return record_.sent_ns - record_.deadline_ns; }
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return cycles_.load(std::memory_order_relaxed); }
+  Ns end(Ns done_ns, SendResult result) noexcept;  // writes the record; returns the next deadline
+  void set_fifo(bool granted) noexcept { thread_flags_ = granted ? Ns{0} : Ns{kNoFifo}; }
+
+  // Anyone.
+  [[nodiscard]] std::size_t width() const noexcept { return width_; }
+  [[nodiscard]] CycleCounts counts() const noexcept;
+  [[nodiscard]] const Grid& grid() const noexcept { return grid_; }
+
+  // The one reader of records.
+  std::vector<CycleRecord> drain();
+  int lock_records() noexcept { return records_.lock(); }
+  [[nodiscard]] std::size_t record_bytes() const noexcept { return records_.bytes(); }
+
+ private:
+  struct PlanCell {
+    std::shared_ptr<const Trajectory> path;
+    Ns id = 0;
+    Ns lead_ns = 0;
+  };
+
+  void check(const Trajectory& plan, Ns lead_ns) const;
+  void evaluate(const PlanCell& plan, Ns reference_ns) noexcept;
+  void limit(Trajectory::Kind kind, Ns reference_ns) noexcept;
+  [[nodiscard]] bool limit_columns(double dt_s) noexcept;
+  [[nodiscard]] bool limit_pose(double dt_s) noexcept;
+  [[nodiscard]] bool keep_in_range(std::size_t columns) noexcept;
+  [[nodiscard]] Ns undisturbed(Ns duration_ns) noexcept;
+
+  const std::size_t width_;
+  const SendLimits limits_;
+  const OnLate on_late_;
+
+  // Writers' side.
+  std::mutex writers_;
+  PlanCell newest_;
+  Latest<PlanCell> plans_;
+
+  // Sending side.
+  Grid grid_;
+  Ns k_ = 0;
+  Ns plan_id_ = -1;
+  bool stale_ = false;
+  bool frozen_ = false;  // on_late="hold" is in force until the next plan
+  bool has_last_ = false;
+  Ns reference_ns_ = 0;
+  Ns last_reference_ns_ = 0;
+  std::vector<double> target_;
+  std::vector<double> last_;
+  Ns thread_flags_ = 0;
+  CycleRecord record_{};
+  // The shortest send of this and of the previous stretch of cycles; a send of a whole period or more is a stall and not counted.
+  int stretch_left_ = 0;
+  Ns shortest_ = 0;
+  Ns shortest_before_ = 0;
+
+  // Written by the sending side only, so plain load + store; read by anyone.
+  std::atomic<std::uint64_t> cycles_{0};
+  std::atomic<std::uint64_t> missed_{0};
+  std::atomic<std::uint64_t> late_{0};
+  std::atomic<std::uint64_t> limited_{0};
+  std::atomic<std::uint64_t> would_block_{0};
+  std::mutex readers_;
+  Ring records_;
+};
+
+}  // namespace onbeat

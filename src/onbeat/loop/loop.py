@@ -1,0 +1,240 @@
+"""SendLoop: start it, replace its plan, stop it. A native thread does the work, or a soft one for a Python-only device."""
+
+import os
+import weakref
+from fractions import Fraction
+from math import inf, isfinite
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onbeat import _core
+from onbeat.errors import BadInput, DeviceError
+from onbeat.loop.cycle import LoopStatus, as_records
+from onbeat.loop.realtime import check_request, refusals
+from onbeat.loop.sinks import Sink
+from onbeat.loop.thread import DeviceSink, SoftLoop
+from onbeat.motion.limits import Limits
+from onbeat.motion.trajectory import Trajectory
+from onbeat.units import to_ns
+
+__all__ = ("SendLoop",)
+
+_RECORD_BYTES = 64
+
+_Columns = NDArray[np.float64]
+
+
+class SendLoop:
+    """Send a plan's targets to a sink at a fixed rate.
+
+    Deadline k is start + floor(k * period), computed from the start and never accumulated. Each cycle evaluates the newest plan
+    at its deadline plus the lead, limits it, hands it to the sink and leaves a record. After a stall it sends once at once,
+    evaluated at the instant of sending, counts the deadlines that were missed and goes on with the grid; a deadline less than
+    3/4 of a period after that send counts as missed too. So no two sends are closer than 3/4 of a period, and a stall is never
+    followed by a burst.
+
+    Args:
+        sink: A MemorySink, UdpSink or TcpSink (native thread), or a DeviceSink (soft thread).
+        rate_hz: Sends per second, up to 1e5; an int or a Fraction is exact, a float is taken at its exact binary value.
+        plan: What to send. Outside its knots the nearest end is held, and flagged HELD.
+        limits: `max_speed` (of a pose with `max_angular_speed`) bounds the step from the last target that was sent to what fits
+            into the time since then, at most one period; `lower` and `upper` bound the target (of a pose, its position). A target
+            that they move is flagged LIMITED. Acceleration and jerk are the planner's. None: no limits.
+        lead_s: How much later than its deadline a cycle looks into the plan; for plans whose own lead is 0.
+        on_late: After waking more than half a period late: "skip" goes on with the plan, "hold" repeats the last target that was
+            sent until replace(), "stop" ends the loop without sending.
+        priority: SCHED_FIFO priority to ask for, 1..98. A refusal is no error: see status().
+        cpu: Id of the CPU to stay on; None leaves it to the scheduler.
+        spin_us: How long before the deadline to stop sleeping and spin instead; at most half a period.
+        record_capacity: Records that wait for records(), 64 bytes each.
+
+    Raises:
+        BadInput: an argument out of range, widths that differ, or a lead in both the plan and the loop.
+    """
+
+    def __init__(
+        self,
+        sink: Sink | DeviceSink,
+        rate_hz: int | float | Fraction,
+        plan: Trajectory,
+        limits: Limits | None = None,
+        lead_s: float = 0.0,
+        on_late: Literal["skip", "hold", "stop"] = "skip",
+        priority: int = 80,
+        cpu: int | None = None,
+        spin_us: float = 0,
+        record_capacity: int = 65536,
+    ) -> None:
+        check_request(priority, cpu)
+        whole_ns, part, parts = _period(rate_hz)
+        speed, lower, upper, angular = _bounds(limits or Limits(), plan.width)
+        self._cycle = _core.Cycle(
+            whole_ns, part, parts, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity
+        )
+        self._runner: NativeLoop | SoftLoop
+        if isinstance(sink, DeviceSink):
+            if sink.width != plan.width:
+                raise BadInput(f"the plan has width {plan.width} and the device has width {sink.width}")
+            self._runner = SoftLoop(self._cycle, sink.device)
+        else:
+            self._runner = NativeLoop(self._cycle, sink, priority, cpu, spin_us, record_capacity)
+        self._rate_hz = rate_hz
+        # Stops the thread when this object goes, at the latest before the interpreter does.
+        weakref.finalize(self, self._runner.stop)
+
+    def __repr__(self) -> str:
+        state = "running" if self._runner.running else "stopped"
+        return f"SendLoop({float(self._rate_hz):g} Hz, width {self._cycle.width}, {'soft, ' if self._runner.soft else ''}{state})"
+
+    def start(self) -> None:
+        """Start the thread; the first deadline lies 1 ms after its set-up.
+
+        Raises:
+            BadInput: it runs already, or the sink belongs to another loop.
+        """
+        self._runner.start()
+
+    def stop(self) -> None:
+        """End after the cycle in progress, within 50 ms, and join the thread. May be called again, and from any thread."""
+        self._runner.stop()
+
+    def replace(self, plan: Trajectory) -> int:
+        """Follow another plan from the next cycle on.
+
+        A plan that has ended or begins later is held at its nearest end and flagged (HELD; STALE_PLAN when it ended before its
+        first cycle). May be called from any thread.
+
+        Returns:
+            The plan's id in the records: 1 for the first replace, then one more each time.
+
+        Raises:
+            BadInput: another width, or a lead in both the plan and the loop.
+        """
+        return self._cycle.replace(plan)
+
+    def set_lead(self, lead_s: float) -> None:
+        """Look `lead_s` further than the deadline into the plan, from the next cycle on.
+
+        Raises:
+            BadInput: a lead that is negative or not finite, or that the plan has one of its own.
+        """
+        self._cycle.set_lead(to_ns(lead_s))
+
+    def cycle(self, deadline_ns: int, wake_ns: int) -> int:
+        """Do one cycle by hand, on any clock, while the loop is not started: sent and done are stamped wake_ns.
+
+        The first deadline begins the grid. A later one that does not lie on it begins a new one.
+
+        Returns:
+            The next deadline.
+
+        Raises:
+            BadInput: the loop is started, or wake_ns < deadline_ns.
+            DeviceError: an earlier cycle stopped the loop.
+        """
+        if self._runner.error:
+            raise DeviceError(f"the loop has stopped: {self._runner.error}")
+        return self._runner.cycle(deadline_ns, wake_ns)
+
+    def records(self) -> NDArray[Any]:
+        """Take out the records that wait, oldest first: a structured array of RECORD_DTYPE, 64 bytes each."""
+        return as_records(self._cycle.records())
+
+    def status(self) -> LoopStatus:
+        """Say how it goes."""
+        runner = self._runner
+        running = runner.running
+        cycles, missed, late, limited, would_block, dropped = self._cycle.counts()
+        return LoopStatus(
+            running,
+            runner.soft,
+            runner.realtime,
+            runner.refused,
+            runner.locked_bytes,
+            cycles,
+            missed,
+            late,
+            limited,
+            would_block,
+            dropped,
+            runner.error,
+        )
+
+
+class NativeLoop:
+    """The native thread, with its reasons in words."""
+
+    soft = False
+
+    def __init__(
+        self, cycle: _core.Cycle, sink: Sink, priority: int, cpu: int | None, spin_us: float, record_capacity: int
+    ) -> None:
+        self._loop = _core.SendLoop(cycle, sink, priority, -1 if cpu is None else cpu, to_ns(spin_us * 1e-6))
+        self._priority = priority
+        self._cpu = cpu
+        self._record_bytes = record_capacity * _RECORD_BYTES
+        self.start = self._loop.start
+        self.stop = self._loop.stop
+        self.cycle = self._loop.cycle
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread goes on."""
+        return self._loop.running
+
+    @property
+    def realtime(self) -> bool:
+        """Whether SCHED_FIFO was granted."""
+        return self._loop.realtime()[0] == 0
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """What was asked for and refused."""
+        *errors, _ = self._loop.realtime()
+        return refusals(*errors, priority=self._priority, cpu=self._cpu, record_bytes=self._record_bytes)
+
+    @property
+    def locked_bytes(self) -> int:
+        """Memory that cannot be paged out."""
+        return self._loop.realtime()[4]
+
+    @property
+    def error(self) -> str:
+        """Why it stopped on its own."""
+        if self._loop.forked:
+            return "the thread stayed in the parent process; make a new loop after a fork"
+        reason, error, lateness_ns, deadline_ns = self._loop.stopped()
+        if reason == "late":
+            return f"the loop woke {lateness_ns * 1e-6:.3f} ms late for the deadline {deadline_ns} ns and on_late is 'stop'"
+        if reason == "sink":
+            return f"the sink failed at the deadline {deadline_ns} ns: {os.strerror(error)}"
+        return ""
+
+
+def _period(rate_hz: int | float | Fraction) -> tuple[int, int, int]:
+    """Split the period into whole nanoseconds and an exact fraction of one."""
+    if not isfinite(rate_hz) or not 0 < rate_hz <= 100_000:
+        raise BadInput(f"rate_hz must lie in (0, 1e5], not {rate_hz}")
+    period_ns = 1_000_000_000 / Fraction(rate_hz)
+    whole, part = divmod(period_ns.numerator, period_ns.denominator)
+    if whole >= 1 << 62 or period_ns.denominator >= 1 << 62:
+        raise BadInput(f"rate_hz {rate_hz} has too many digits or is too slow for a grid of 64-bit nanoseconds")
+    return whole, part, period_ns.denominator
+
+
+def _bounds(limits: Limits, width: int) -> tuple[_Columns | None, _Columns | None, _Columns | None, float]:
+    """Give what the loop enforces, a number for each column."""
+    angular = inf if limits.max_angular_speed is None else limits.max_angular_speed
+    speed, lower, upper = (_columns(getattr(limits, name), width, name) for name in ("max_speed", "lower", "upper"))
+    return speed, lower, upper, angular
+
+
+def _columns(bound: ArrayLike | None, width: int, name: str) -> _Columns | None:
+    if bound is None:
+        return None
+    values = np.asarray(bound, dtype=np.float64)
+    if values.shape not in ((), (1,), (width,)):
+        raise BadInput(f"{name} has the shape {values.shape}; give one number, or one for each of {width} columns")
+    return np.array(np.broadcast_to(values, (width,)))

@@ -1,0 +1,134 @@
+"""The soft loop: a Python thread on the same grid and the same native cycle, for devices that only Python can write to."""
+
+import threading
+
+from onbeat._core import Cycle, monotonic_ns, sleep_until_ns
+from onbeat.device.device import Command, Device
+from onbeat.errors import BadInput, DeviceError
+from onbeat.loop.realtime import SOFT
+from onbeat.units import to_s
+
+__all__ = ("DeviceSink", "SoftLoop")
+
+_LONGEST_SLEEP_NS = 50_000_000  # so that stop() ends a slow loop within 50 ms
+_FIRST_TICK_NS = 1_000_000
+
+
+class DeviceSink:
+    """Targets to a device whose `write` is Python. The loop that sends them runs soft, and says so.
+
+    Args:
+        device: Connected by the caller; `write` is called from the loop's thread.
+    """
+
+    __slots__ = ("device",)
+
+    def __init__(self, device: Device) -> None:
+        if not callable(getattr(device, "write", None)) or not callable(getattr(device, "hold", None)):
+            raise BadInput(f"a device needs write(command) and hold(), and {type(device).__name__} does not have both")
+        if device.info.width < 1:
+            raise BadInput(f"a device of kind {device.info.kind!r} and width {device.info.width} takes no targets")
+        self.device = device
+
+    def __repr__(self) -> str:
+        return f"DeviceSink({self.device.info.model}, width {self.width})"
+
+    @property
+    def width(self) -> int:
+        """Numbers in a target."""
+        return self.device.info.width
+
+
+class SoftLoop:
+    """The runner of a DeviceSink: the same methods as the native one."""
+
+    soft = True
+    realtime = False
+    refused = (SOFT,)
+    locked_bytes = 0
+
+    def __init__(self, cycle: Cycle, device: Device) -> None:
+        self._cycle = cycle
+        self._device = device
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._control = threading.Lock()
+        self._by_hand = False
+        self.error = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread goes on; in a forked child it does not."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self) -> None:
+        """Start the thread."""
+        with self._control:
+            if self.running:
+                raise BadInput("the loop runs already; stop it first")
+            self.error = ""
+            self._by_hand = False
+            self._stop.clear()
+            self._thread = threading.Thread(target=self._run, name="onbeat-loop", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the cycle in progress and join; from the device's own write only the former."""
+        self._stop.set()
+        if threading.current_thread() is self._thread:
+            return
+        with self._control:
+            if self._thread is not None:
+                self._thread.join()
+            self._thread = None
+
+    def cycle(self, deadline_ns: int, wake_ns: int) -> int:
+        """Do one cycle by hand."""
+        with self._control:
+            if self.running:
+                raise BadInput("the loop's thread has the cycles; stop it before you call cycle()")
+            if wake_ns < deadline_ns:
+                early_ms = to_s(deadline_ns - wake_ns) * 1e3
+                raise BadInput(f"woke {early_ms:.3f} ms before the deadline; a cycle begins at its deadline or later")
+            if not self._by_hand:
+                self._by_hand = True
+                self._cycle.set_fifo(True)
+                self._cycle.restart(deadline_ns)
+            self._cycle.seek(deadline_ns)
+            self._send(wake_ns, wake_ns, by_hand=True)
+            return self._cycle.deadline_ns
+
+    def _run(self) -> None:
+        cycle = self._cycle
+        cycle.set_fifo(False)
+        cycle.restart(monotonic_ns() + _FIRST_TICK_NS)
+        wake_ns = monotonic_ns()
+        while not self._stop.is_set():
+            if wake_ns < cycle.deadline_ns:
+                wake_ns = sleep_until_ns(min(cycle.deadline_ns, wake_ns + _LONGEST_SLEEP_NS))
+            elif not self._send(wake_ns, monotonic_ns()):
+                return
+
+    def _send(self, wake_ns: int, sent_ns: int, by_hand: bool = False) -> bool:
+        cycle, device = self._cycle, self._device
+        if not cycle.begin(wake_ns, sent_ns):
+            self._give_up(f"the loop woke {cycle.lateness_ns * 1e-6:.3f} ms late and on_late is 'stop'")
+            return False
+        error = ""
+        try:
+            device.write(Command(cycle.t_eff_ns, cycle.target()))
+        except DeviceError as failure:
+            error = f"the device refused a target: {failure}"
+        except Exception as failure:  # the outermost place: whatever the driver raised, the next thing it is told is to hold
+            error = f"the device's write raised {type(failure).__name__}: {failure}"
+        cycle.end(sent_ns if by_hand else monotonic_ns(), bool(error))
+        if error:
+            self._give_up(error)
+        return not error
+
+    def _give_up(self, reason: str) -> None:
+        try:
+            self._device.hold()
+        except Exception as failure:
+            reason += f"; and its hold() raised {type(failure).__name__}: {failure}"
+        self.error = reason
