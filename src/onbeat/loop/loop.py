@@ -1,6 +1,5 @@
 """SendLoop: start it, replace its plan, stop it. A native thread does the work, or a soft one for a Python-only device."""
 
-import os
 import weakref
 from fractions import Fraction
 from math import inf, isfinite
@@ -12,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from onbeat import _core
 from onbeat.errors import BadInput, DeviceError
 from onbeat.loop.cycle import LoopStatus, as_records
-from onbeat.loop.realtime import check_request, refusals
+from onbeat.loop.native import NativeLoop
+from onbeat.loop.realtime import check_request
 from onbeat.loop.sinks import Sink
 from onbeat.loop.thread import DeviceSink, SoftLoop
 from onbeat.motion.limits import Limits
@@ -20,8 +20,6 @@ from onbeat.motion.trajectory import Trajectory
 from onbeat.units import to_ns
 
 __all__ = ("SendLoop",)
-
-_RECORD_BYTES = 64
 
 _Columns = NDArray[np.float64]
 
@@ -161,56 +159,6 @@ class SendLoop:
             dropped,
             runner.error,
         )
-
-
-class NativeLoop:
-    """The native thread, with its reasons in words."""
-
-    soft = False
-
-    def __init__(
-        self, cycle: _core.Cycle, sink: Sink, priority: int, cpu: int | None, spin_us: float, record_capacity: int
-    ) -> None:
-        self._loop = _core.SendLoop(cycle, sink, priority, -1 if cpu is None else cpu, to_ns(spin_us * 1e-6))
-        self._priority = priority
-        self._cpu = cpu
-        self._record_bytes = record_capacity * _RECORD_BYTES
-        self.start = self._loop.start
-        self.stop = self._loop.stop
-        self.cycle = self._loop.cycle
-
-    @property
-    def running(self) -> bool:
-        """Whether the thread goes on."""
-        return self._loop.running
-
-    @property
-    def realtime(self) -> bool:
-        """Whether SCHED_FIFO was granted."""
-        return self._loop.realtime()[0] == 0
-
-    @property
-    def refused(self) -> tuple[str, ...]:
-        """What was asked for and refused."""
-        *errors, _ = self._loop.realtime()
-        return refusals(*errors, priority=self._priority, cpu=self._cpu, record_bytes=self._record_bytes)
-
-    @property
-    def locked_bytes(self) -> int:
-        """Memory that cannot be paged out."""
-        return self._loop.realtime()[4]
-
-    @property
-    def error(self) -> str:
-        """Why it stopped on its own."""
-        if self._loop.forked:
-            return "the thread stayed in the parent process; make a new loop after a fork"
-        reason, error, lateness_ns, deadline_ns = self._loop.stopped()
-        if reason == "late":
-            return f"the loop woke {lateness_ns * 1e-6:.3f} ms late for the deadline {deadline_ns} ns and on_late is 'stop'"
-        if reason == "sink":
-            return f"the sink failed at the deadline {deadline_ns} ns: {os.strerror(error)}"
-        return ""
 
 
 def _period(rate_hz: int | float | Fraction) -> tuple[int, int, int]:
