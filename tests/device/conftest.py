@@ -1,3 +1,4 @@
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ class ListSink:
     def __init__(self, width: int) -> None:
         self.dropped = 0
         self._dtype = np.dtype([("sequence", "u8"), ("sent_ns", "i8"), ("t_eff_ns", "i8"), ("values", "f8", (width,))])
-        self._packets: list[tuple[int, int, int, list[float]]] = []
+        self._packets: deque[tuple[int, int, int, list[float]]] = deque()
         self._count = 0
 
     def push(self, sent_ns: int, values: ArrayLike) -> None:
@@ -20,8 +21,7 @@ class ListSink:
         self._count += 1
 
     def drain(self) -> NDArray[Any]:
-        packets, self._packets = self._packets, []
-        return np.array(packets, dtype=self._dtype)
+        return np.array([self._packets.popleft() for _ in range(len(self._packets))], dtype=self._dtype)
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from onbeat.device import plant as plant_module
 from onbeat.device.plant import LONGEST_READ, Plant, PlantParameters, draw_arm, draw_gripper
-from onbeat.errors import BadInput
+from onbeat.errors import BadInput, Forgotten
 
 MS = 1_000_000
 PARAMETERS = PlantParameters(
@@ -156,6 +157,19 @@ def test_long_motion_keeps_its_history() -> None:
     early = arm.at_many(t[:200]).copy()
     arm.at_many(t)
     assert np.array_equal(arm.at_many(t)[:200], early)
+
+
+def test_half_an_hour_is_kept_and_what_is_older_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent, values = sine_commands(4000, 7 * MS)
+    whole, kept = plant(), plant()
+    whole.feed(sent, values)
+    kept.feed(sent, values)
+    t = instants(26_500, 28_000)
+    expected = whole.at_many(t)
+    monkeypatch.setattr(plant_module, "_KEPT_SEGMENTS", 512)
+    assert np.array_equal(kept.at_many(t), expected)
+    with pytest.raises(Forgotten, match="before the oldest one that is kept"):
+        kept.at_many(instants(100, 101))
 
 
 def test_drawn_rigs_lie_in_their_ranges() -> None:

@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -128,6 +129,30 @@ def test_reads_do_not_change_the_motion(list_sink: MakeSink) -> None:
     assert np.array_equal(often.ledger.arm_at_many(t), seldom.ledger.arm_at_many(t))
     latencies = [made.ledger.truth()["arm"]["action_latency"] for made in (often, seldom)]
     assert latencies[0] == pytest.approx(latencies[1], abs=1e-5)
+
+
+def test_ledger_may_be_asked_from_another_thread(list_sink: MakeSink) -> None:
+    quiet, asked = world(list_sink, 2), world(list_sink, 2)
+    expected, _ = swing(quiet, 3.0, 4 * MS, 10 * MS)
+    done = threading.Event()
+    failures: list[Exception] = []
+
+    def ask() -> None:
+        while not done.is_set():
+            try:
+                asked.ledger.tool_at_many(np.array([START_NS + 5 * MS]))
+                asked.ledger.truth()
+            except Exception as error:
+                failures.append(error)
+                return
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    values, _ = swing(asked, 3.0, 4 * MS, 10 * MS)
+    done.set()
+    asking.join()
+    assert failures == []
+    assert np.array_equal(values, expected)
 
 
 def test_same_seed_is_the_same_to_the_last_bit(list_sink: MakeSink) -> None:

@@ -4,11 +4,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, pi
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onbeat.errors import BadInput
+from onbeat.errors import BadInput, Forgotten
 
 __all__ = ("Plant", "PlantParameters", "draw_arm", "draw_gripper")
 
@@ -24,6 +25,8 @@ _HOP_FLOOR, _HOP_TAIL, _HOP_CUT = 0.8, 0.2, 4.0
 _TICK_JITTER = 0.02
 _BLOCK = 1024
 _LONG_AGO_NS = -(1 << 62)
+# Half an hour of commands at 140 Hz, 40 MB for six joints.
+_KEPT_SEGMENTS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,10 @@ def draw_gripper(rng: np.random.Generator, typical: bool) -> PlantParameters:
     )
 
 
+def _grown(rows: NDArray[Any], drop: int, room: int) -> NDArray[Any]:
+    return np.concatenate([rows[drop:], np.empty((room, *rows.shape[1:]), rows.dtype)])
+
+
 def _endless(draw: Callable[[], list[float]]) -> Iterator[float]:
     while True:
         yield from draw()
@@ -184,11 +191,16 @@ class Plant:
         """Give the true state at instants of any order, shape (n, width).
 
         The commands that can matter, those sent by the newest instant less the dead time, must have been fed.
+
+        Raises:
+            Forgotten: an instant before the oldest that is kept, half an hour of steady commands ago.
         """
         t = np.asarray(t_ns, dtype=np.int64)
         if t.size == 0:
             return np.empty((0, self.parameters.width))
         self._latch_until(int(t.max()) - self._dead_ns)
+        if (too_old_ns := int(self._from_ns[0]) - int(t.min())) > 0:
+            raise Forgotten(f"the state is asked for {too_old_ns * 1e-9:.1f} s before the oldest one that is kept; ask sooner")
         row = np.searchsorted(self._from_ns[: self._count], t, side="right") - 1
         _, output = self._flow(row, t)
         sag = self.parameters.sag
@@ -261,12 +273,19 @@ class Plant:
             return
         from_ns = max(tick_ns + self._dead_ns, int(self._from_ns[last]))
         if self._count == len(self._from_ns):
-            self._from_ns, self._servo, self._output, self._goal = (
-                np.concatenate([a, np.empty_like(a)]) for a in (self._from_ns, self._servo, self._output, self._goal)
-            )
+            last = self._make_room(last)
         servo, output = self._flow(np.array([last]), np.array([from_ns]))
         self._from_ns[self._count] = from_ns
         self._servo[self._count] = servo[0]
         self._output[self._count] = output[0]
         self._goal[self._count] = command.values
         self._count += 1
+
+    def _make_room(self, last: int) -> int:
+        # Doubled until the history is long enough; from then on its older half is forgotten.
+        room = min(self._count, _KEPT_SEGMENTS // 2)
+        drop = max(0, self._count + room - _KEPT_SEGMENTS)
+        self._from_ns = _grown(self._from_ns, drop, room)
+        self._servo, self._output, self._goal = (_grown(rows, drop, room) for rows in (self._servo, self._output, self._goal))
+        self._count -= drop
+        return last - drop
