@@ -13,6 +13,8 @@ from onbeat.device.plant import COUNT_RAD
 from onbeat.device.scene import RestingCup
 from onbeat.device.simulated import SimulatedArm, SimulatedGripper, World
 from onbeat.errors import BadInput, DeviceError, NotYet
+from onbeat.loop import SendLoop
+from onbeat.motion import Trajectory
 from onbeat.motion.kinematics import forward
 
 MS = 1_000_000
@@ -288,6 +290,27 @@ def test_seeds_give_different_rigs(list_sink: MakeSink) -> None:
 def test_seed_must_be_a_whole_number(seed: Any, list_sink: MakeSink) -> None:
     with pytest.raises(BadInput, match="whole number"):
         World(seed, ManualClock(0), RestingCup(), fast=True, make_sink=list_sink)
+
+
+def test_native_loop_drives_the_arm_and_the_ledger_knows_its_age() -> None:
+    made = World(0, ManualClock(START_NS), RestingCup(), fast=True)
+    made.arm.connect()
+    home = made.arm.read().value
+    speed = 0.01
+    plan = Trajectory([START_NS, START_NS + 20_000 * MS], np.stack([home, home + 20 * speed]))
+    loop = SendLoop(made.arm.sink, 250, plan)
+    deadline_ns = START_NS
+    while deadline_ns < START_NS + 15_000 * MS:
+        made.clock.sleep_until_ns(deadline_ns)
+        deadline_ns = loop.cycle(deadline_ns, deadline_ns)
+        made.arm.read()
+    t = np.arange(START_NS + 3_000 * MS, START_NS + 15_000 * MS, 1_234_567)
+    behind_s = plan.at_many(t)[:, [0, 3, 4, 5]] - made.ledger.arm_at_many(t)[:, [0, 3, 4, 5]]
+    lag_s = made.arm._bench.parameters.lag_s
+    unlike_s = np.mean([lag_s[k] for k in (0, 3, 4, 5)]) - np.mean(lag_s)
+    play_s = made.arm._bench.parameters.play / speed
+    expected_s = float(behind_s.mean()) / speed - play_s - unlike_s
+    assert made.ledger.truth()["arm"]["action_latency"] == pytest.approx(expected_s, abs=1e-4)
 
 
 class Config:

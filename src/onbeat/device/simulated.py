@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat._core import MemorySink
 from onbeat.clock import Clock, ManualClock
 from onbeat.device.device import Command, DeviceInfo, DeviceState
 from onbeat.device.ledger import Ledger
@@ -42,8 +43,6 @@ class DrainSink(Protocol):
 
 def _memory_sink(width: int) -> DrainSink:
     """Give the native sink that keeps commands in memory with their instants of sending."""
-    from onbeat._core import MemorySink
-
     return MemorySink(width, SINK_CAPACITY)
 
 
