@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onbeat import _core
+from onbeat._core import Cycle
 from onbeat.errors import BadInput, DeviceError
 from onbeat.loop.cycle import LoopStatus, as_records
 from onbeat.loop.native import NativeLoop
@@ -68,7 +68,7 @@ class SendLoop:
         check_request(priority, cpu)
         whole_ns, part, parts = _period(rate_hz)
         speed, lower, upper, angular = _bounds(limits or Limits(), plan.width)
-        self._cycle = _core.Cycle(
+        self._cycle = Cycle(
             whole_ns, part, parts, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity
         )
         self._runner: NativeLoop | SoftLoop
