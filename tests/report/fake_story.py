@@ -62,7 +62,7 @@ def fake_story(
 
 def fake_grasp(name: str, latencies_s: dict[str, float], arm_late_s: float, jaws_late_s: float, *, closes: bool = True) -> Grasp:
     """Let the tool be where it was demonstrated to be `arm_late_s` before, and the jaws likewise."""
-    times = np.arange(-2500, 1000) * 1e-3
+    times = np.linspace(-2.5, 1.0, 3501)
     tool, cup = _demonstrated(times - arm_late_s), _cup(times)
     wanted, opening = _demonstrated(times), _opening(times - jaws_late_s)
     if not closes:

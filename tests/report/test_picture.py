@@ -28,7 +28,7 @@ def texts_of(figure: Any) -> dict[str, Any]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.text import Text
 
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     found = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
     boxes = {f"{number} {t.get_text()}": t.get_window_extent(canvas.get_renderer()) for number, t in enumerate(found)}

@@ -3,14 +3,16 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from onbeat.cli.terminal import Terminal
     from onbeat.report.story import Story
 
-__all__ = ("say_story",)
+__all__ = ("print_story",)
 
 
-def say_story(terminal: "Terminal", story: "Story") -> None:
-    """Say how the demo went; with --json the terminal stays silent."""
+def print_story(terminal: "Terminal", story: "Story", folder: "Path") -> None:
+    """Print how the demo went and where its folder is; with --json the terminal stays silent."""
     from onbeat.report.demo_words import GRASP_HEADER, MEASURED_HEADER, grasp_row, measured_row, quantity
 
     rows = [measured_row(each) for each in story.measurements]
@@ -26,3 +28,4 @@ def say_story(terminal: "Terminal", story: "Story") -> None:
     terminal.say()
     sentence = story.verdict()
     terminal.say(f"{sentence[:1].upper()}{sentence[1:]}.", style="bold")
+    terminal.say(f"{folder / 'report.html'} tells it in pictures; {folder / 'rig'} holds the YAML with the measured delays.")

@@ -6,7 +6,7 @@ from onbeat.report.html import Figure, Paragraph, Section, Table, page
 from onbeat.report.picture import draw_story
 from onbeat.report.story import Story
 
-__all__ = ("demo_page",)
+__all__ = ("demo_page", "draw_story")
 
 _MEANINGS = (
     ("action latency", "From scheduling a waypoint to the hardware being there. A waypoint is sent this much before it is due."),

@@ -21,7 +21,7 @@ PAPER, INK, MUTED, GRID, BLUE, ORANGE, RED, WASH = (
 
 _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "onbeat",
     "font.family": "sans-serif",

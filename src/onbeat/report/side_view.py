@@ -12,8 +12,8 @@ from onbeat.report.grasp import Grasp
 __all__ = ("TABLE_MM", "SideView", "closing_index", "draw_cup", "draw_hand", "side_view", "velocity_of_cup")
 
 CUP_RADIUS_MM = 30.0  # what the camera sees from above; the cup stands upside down and is narrow where it is grasped
-TABLE_MM = -70.0  # below the point to grasp
-_CUP_TOP_MM = 12.0
+TABLE_MM = -50.0  # below the point to grasp
+_CUP_TOP_MM = 11.0
 _FINGER_MM, _TIP_MM = 9.0, 8.0  # thickness, and how far the tips reach below the tool point
 _PALM_MM = 46.0  # its lower edge above the tool point
 _PALM_HEIGHT_MM, _WRIST_WIDTH_MM, _WRIST_HEIGHT_MM = 15.0, 26.0, 16.0
