@@ -5,7 +5,18 @@ from math import floor, log10
 from onbeat.report.grasp import Grasp
 from onbeat.report.story import Measurement
 
-__all__ = ("GRASP_HEADER", "MEASURED_HEADER", "grasp_row", "in_words", "inside", "latencies", "measured_row", "quantity", "truth")
+__all__ = (
+    "GRASP_HEADER",
+    "MEASURED_HEADER",
+    "grasp_row",
+    "in_words",
+    "inside",
+    "latencies",
+    "measured_row",
+    "quantity",
+    "scale",
+    "truth",
+)
 
 MEASURED_HEADER = ("quantity", "measured", "95 % interval", "truth", "inside?")
 GRASP_HEADER = ("delays", "distance to the cup", "height", "closing", "same-instant error", "late waypoints")

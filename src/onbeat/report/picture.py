@@ -11,7 +11,7 @@ from onbeat.report.grasp import Grasp
 from onbeat.report.side_view import HAND_TOP_MM, TABLE_MM, SideView, bare, closing_index, draw_cup, draw_hand, side_view
 from onbeat.report.story import Measurement, Story
 
-__all__ = ("COLOURS", "HEADINGS", "draw_story")
+__all__ = ("COLOURS", "HEADINGS", "compose", "draw_story")
 
 # One colour a run, in all pictures; it does not depend on how the run went.
 COLOURS = {"uncompensated": RED, "copied": ORANGE, "measured": BLUE}

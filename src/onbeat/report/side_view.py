@@ -6,10 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbeat.report.drawing import GRID, INK, MUTED, WASH
+from onbeat.report.drawing import INK, MUTED, WASH
 from onbeat.report.grasp import Grasp
 
-__all__ = ("TABLE_MM", "SideView", "closing_index", "draw_cup", "draw_hand", "side_view", "velocity_of_cup")
+__all__ = (
+    "HAND_TOP_MM",
+    "TABLE_MM",
+    "SideView",
+    "bare",
+    "closing_index",
+    "draw_cup",
+    "draw_hand",
+    "side_view",
+    "velocity_of_cup",
+)
 
 CUP_RADIUS_MM = 30.0  # what the camera sees from above; the cup stands upside down and is narrow where it is grasped
 TABLE_MM = -50.0  # below the point to grasp
@@ -117,4 +127,3 @@ def bare(axes: Any) -> None:
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     axes.set_facecolor("none")
-    axes.spines[:].set_color(GRID)
