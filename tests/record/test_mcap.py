@@ -266,68 +266,6 @@ def test_process_that_dies_leaves_all_but_the_last_second(tmp_path: Path) -> Non
     Recorder(path, "manual", overwrite=True).close()
 
 
-@pytest.mark.parametrize("cut", [9, 60, 200, 2_000, -9, -1])
-def test_file_that_is_cut_anywhere(tmp_path: Path, cut: int) -> None:
-    recorded(tmp_path / "run.mcap")
-    path = tmp_path / "cut.mcap"
-    path.write_bytes((tmp_path / "run.mcap").read_bytes()[:cut])
-    with pytest.raises(BadInput, match=r"ends early after|was not recorded by onbeat"):
-        read_recording(path)
-
-
-def test_file_with_a_flipped_bit(tmp_path: Path) -> None:
-    recorded(tmp_path / "run.mcap")
-    raw = bytearray((tmp_path / "run.mcap").read_bytes())
-    raw[len(raw) // 3] ^= 1
-    path = tmp_path / "bent.mcap"
-    path.write_bytes(raw)
-    with pytest.raises(BadInput, match=r"is damaged before byte \d+ .* after \d+ messages"):
-        read_recording(path)
-    assert not read_recording(path, partial=True).complete
-
-
-@pytest.mark.parametrize(
-    ("raw", "sentence"),
-    [
-        (b"", "is empty; nothing of the recording reached the disk"),
-        (b"PK\x03\x04 a zip file", "is not an MCAP file: it begins with b'PK"),
-        (b"\x89MCAP", "is not an MCAP file"),
-    ],
-)
-def test_file_that_is_none(tmp_path: Path, raw: bytes, sentence: str) -> None:
-    path = tmp_path / "run.mcap"
-    path.write_bytes(raw)
-    with pytest.raises(BadInput) as caught:
-        read_recording(path, partial=True)
-    assert sentence in str(caught.value)
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"run\.mcap cannot be read \(No such file or directory\); check the path"):
-        read_recording(tmp_path / "run.mcap")
-
-
-def test_file_of_another_program(tmp_path: Path) -> None:
-    path = tmp_path / "other.mcap"
-    writer = Writer(str(path))
-    writer.start()
-    channel = writer.register_channel("/tf", "cdr", 0)
-    writer.add_message(channel, 1, b"\xff\x00", 1)
-    writer.finish()  # type: ignore[no-untyped-call]
-    with pytest.raises(BadInput, match="was not recorded by onbeat; its channels are /tf"):
-        read_recording(path)
-
-
-def test_file_of_a_newer_onbeat(tmp_path: Path) -> None:
-    path = tmp_path / "new.mcap"
-    writer = Writer(str(path))
-    writer.start()
-    writer.add_metadata("onbeat", {"format": "99", "clock": "manual"})
-    writer.finish()  # type: ignore[no-untyped-call]
-    with pytest.raises(BadInput, match="has format '99', and this onbeat reads 1; install a newer onbeat"):
-        read_recording(path)
-
-
 def test_name_that_is_taken(tmp_path: Path) -> None:
     recorded(tmp_path / "run.mcap")
     with pytest.raises(BadInput, match=r"run\.mcap is there already; choose another name"):

@@ -101,7 +101,7 @@ _WANTED = {
     "too_short": "at least one entry",
 }
 _WANTED_OF_UNION = {"float_type": "a number or a list of numbers", "string_type": "a path or a module's keys"}
-_File = TypeVar("_File", bound=_Keys)
+_File = TypeVar("_File", bound=BaseModel)
 
 
 def check(schema: type[_File], file: YamlFile, prefix: tuple[str, ...], data: dict[str, Any]) -> _File:

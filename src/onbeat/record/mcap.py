@@ -239,7 +239,7 @@ class Recorder:
         self._same_shape(topic, records.dtype)
         if len(records):
             latest_ns = int(records[log].max())
-            table = messages.messages_of_table(topic, schema, records.copy(), log, publish)
+            table = messages.of_table(topic, schema, records.copy(), log, publish)
             self._submit(topic, len(records), partial(self._write, table), latest_ns)
 
     def _submit(self, topic: str, size: int, act: Callable[[], object], latest_ns: int = 0) -> None:

@@ -17,7 +17,23 @@ from onbeat.device import ModuleConfig
 from onbeat.device.config import MEASURED_KEYS
 from onbeat.motion import Chunk, Outcome
 
-__all__ = ("Decided", "Measured", "Message", "Stamped", "dtype_of", "messages_of_table", "schema_of")
+__all__ = (
+    "SCHEMAS",
+    "Decided",
+    "Measured",
+    "Message",
+    "Stamped",
+    "described",
+    "dtype_of",
+    "of_calibration",
+    "of_chunk",
+    "of_config",
+    "of_decision",
+    "of_outcomes",
+    "of_reading",
+    "of_table",
+    "schema_of",
+)
 
 _INTEGER = {"type": "integer"}
 _TEXT = {"type": "string"}
@@ -262,7 +278,7 @@ def of_config(config: ModuleConfig, log_ns: int) -> Iterator[Message]:
     yield Message("config", "onbeat.Config", int(log_ns), int(log_ns), fields)
 
 
-def messages_of_table(topic: str, schema: str, records: NDArray[Any], log: str, publish: str) -> Iterator[Message]:
+def of_table(topic: str, schema: str, records: NDArray[Any], log: str, publish: str) -> Iterator[Message]:
     """Give a message for each row of a structured array of which two fields are its instants."""
     dtype = records.dtype
     names = dtype.names or ()
