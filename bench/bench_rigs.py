@@ -50,7 +50,9 @@ def main() -> None:
             for module, keys in result["modules"].items():
                 for key, figure in keys.items():
                     inside[f"{module} {key}"].append(figure["covered"])
-                    errors[f"{module} {key}"].append((figure["value"] - figure["truth"]) / (1.0 if "latency" in key else figure["truth"]))
+                    errors[f"{module} {key}"].append(
+                        (figure["value"] - figure["truth"]) / (1.0 if "latency" in key else figure["truth"])
+                    )
             if not options.json:
                 shown = ", ".join(f"{name} {1e3 * value:.1f} mm" for name, value in distance.items())
                 print(f"seed {seed}: {shown}")

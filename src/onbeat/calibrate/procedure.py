@@ -202,7 +202,12 @@ def measure_action_latency(
 
 
 def measure_camera(
-    rig: Rig, name: str, screen: Screen, rng: np.random.Generator, seconds: float = 6.0, tell: Callable[[float], None] | None = None
+    rig: Rig,
+    name: str,
+    screen: Screen,
+    rng: np.random.Generator,
+    seconds: float = 6.0,
+    tell: Callable[[float], None] | None = None,
 ) -> CameraMeasurement:
     """Show codes of the instant on a screen, film them, and compare.
 
@@ -295,5 +300,3 @@ def _chirp(travel: Travel) -> NDArray[np.float64]:
     phase = 2 * np.pi * (low * t + (high - low) * t**2 / (2 * travel.sweep_s))
     fade = np.clip(np.minimum(t, travel.sweep_s - t) / 0.5, 0.0, 1.0)
     return np.sin(phase) * fade**2 * (3 - 2 * fade)
-
-

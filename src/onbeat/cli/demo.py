@@ -23,7 +23,8 @@ _STEPS = 7
 def run(
     seed: Annotated[int, typer.Option("--seed", help="Which rig to simulate; 0 is a typical one.")] = 0,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder to write (default: onbeat-demo here, numbered if taken).", show_default=False)
+        Path | None,
+        typer.Option("--out", help="Folder to write (default: onbeat-demo here, numbered if taken).", show_default=False),
     ] = None,
     motion: Annotated[
         Path | None, typer.Option("--motion", help="Move the cup along this recorded motion (CSV).", show_default=False)
@@ -34,10 +35,14 @@ def run(
     columns: Annotated[
         str | None, typer.Option("--columns", help="Motion: the columns of x, y and z, e.g. px,py,pz.", show_default=False)
     ] = None,
-    fast: Annotated[bool, typer.Option("--fast", help="On a manual clock, without threads: the same bits for the same seed.")] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="On a manual clock, without threads: the same bits for the same seed.")
+    ] = False,
     headless: Annotated[bool, typer.Option("--headless", help="Show no progress and open no browser.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")] = False,
-    cover_code: Annotated[bool, typer.Option("--cover-code", help="Paint over the code that the camera films; the run then ends there.")] = False,
+    cover_code: Annotated[
+        bool, typer.Option("--cover-code", help="Paint over the code that the camera films; the run then ends there.")
+    ] = False,
 ) -> int:
     """Measure every delay of a simulated arm, gripper and camera, then land a grasp at a moving cup with and without them.
 

@@ -68,9 +68,7 @@ class SendLoop:
         check_request(priority, cpu)
         whole_ns, part, parts = _period(rate_hz)
         speed, lower, upper, angular = _bounds(limits or Limits(), plan.width)
-        self._cycle = Cycle(
-            whole_ns, part, parts, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity
-        )
+        self._cycle = Cycle(whole_ns, part, parts, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity)
         self._runner: NativeLoop | SoftLoop
         if isinstance(sink, DeviceSink):
             if sink.width != plan.width:

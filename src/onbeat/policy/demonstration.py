@@ -18,12 +18,12 @@ from onbeat.motion.clip import Clip
 from onbeat.motion.kinematics import inverse
 from onbeat.stream import Observation
 
-__all__ = ("Demonstration", "DemonstratedGrasp")
+__all__ = ("DemonstratedGrasp", "Demonstration")
 
-# The hand comes down at 0.2 m/s and slows down over 0.2 s around the instant of closing: a hand that closes
+# The hand comes down at 0.2 m/s and slows down over 0.4 s around the instant of closing: a hand that closes
 # early is still above the cup, one that closes late has gone by.
 DESCENT_MPS = 0.2
-RAMP_S = 0.2
+RAMP_S = 0.4
 CLOSE_S = 0.3
 
 
@@ -41,8 +41,8 @@ class Demonstration:
     cup: Clip
     close_ns: int
     hover_m: float = 0.12
-    open_m: float = 0.055
-    closed_m: float = 0.035
+    open_m: float = 0.078
+    closed_m: float = 0.058
 
     def tool_at_many(self, phase_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give where the hand was, shape (n, 3)."""

@@ -41,8 +41,9 @@ class Reading:
 class Module:
     """One device with its stream of readings and, where it can be commanded, its send loop.
 
-    The settings that describe the hardware (receive_latency_s, action_latency_s, max_speed) come from the module's YAML and may be
-    set anew while nothing moves; they are applied here and nowhere else: the one in `step`, the others in `schedule_j`.
+    The settings that describe the hardware (receive_latency_s, action_latency_s, max_speed) come from the module's YAML and
+    may be set anew while nothing moves; they are applied here and nowhere else: the first in `step`, the others in
+    `schedule_j`.
     """
 
     def __init__(self, config: ModuleConfig, device: Device, clock: Clock) -> None:

@@ -162,15 +162,18 @@ class Runner:
             future = len(outcomes) - outcomes.count_of("dropped") - outcomes.count_of("rejected")
             line = f"Scheduled {len(outcomes)} waypoints ({future} in the future)"
             if future < _FEW * len(outcomes):
-                module = self.rig[name]
-                old_ms = (decision.start_ns - decision.anchor_ns) / 1e6
-                inference_ms = (decision.ready_ns - decision.start_ns) / 1e6
-                lead_ms = module.action_latency_s * 1e3 if self._compensate else 0.0
-                line += (
-                    f": few, because the anchor was {old_ms:.0f} ms old (receive_latency of {self._camera.name!r} is "
-                    f"{self._camera.receive_latency_s * 1e3:.0f} ms), inference took {inference_ms:.0f} ms and the lead is {lead_ms:.0f} ms"
-                )
+                line += f": few, because {self._why_few(decision, self.rig[name])}"
             self._log.info("%s: %s", name, line)
+
+    def _why_few(self, decision: Decision, module: Module) -> str:
+        old_ms = (decision.start_ns - decision.anchor_ns) / 1e6
+        inference_ms = (decision.ready_ns - decision.start_ns) / 1e6
+        lead_ms = module.action_latency_s * 1e3 if self._compensate else 0.0
+        camera_ms = self._camera.receive_latency_s * 1e3
+        return (
+            f"the anchor was {old_ms:.0f} ms old (receive_latency of {self._camera.name!r} is {camera_ms:.0f} ms), "
+            f"inference took {inference_ms:.0f} ms and the lead is {lead_ms:.0f} ms"
+        )
 
 
 def _only_camera(rig: Rig) -> Module:

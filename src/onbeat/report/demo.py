@@ -20,6 +20,7 @@ from onbeat.calibrate.procedure import (
 )
 from onbeat.capture.blob import detect_cup
 from onbeat.clock import Clock, ManualClock, SystemClock
+from onbeat.device import ModuleConfig
 from onbeat.device.load import copy_rig, simulated_rig_path
 from onbeat.device.simulated import World
 from onbeat.errors import OnbeatError
@@ -74,9 +75,7 @@ class DemoOptions:
     cover_code: bool = False
 
 
-def run_demo(
-    options: DemoOptions, folder: Path, date: str, host: str, tell: Callable[[str], None] = lambda line: None
-) -> Story:
+def run_demo(options: DemoOptions, folder: Path, date: str, host: str, tell: Callable[[str], None] = lambda line: None) -> Story:
     """Run the demo; leaves the rig's YAML with the measured figures and the recording in a folder.
 
     Args:
@@ -97,16 +96,16 @@ def run_demo(
     world = World(options.seed, clock, cup, fast=options.fast)
     rig_path = copy_rig(simulated_rig_path(), folder / "rig")
     devices = {"arm": world.arm, "gripper": world.gripper, "camera": world.camera}
-    with Recorder(folder / "recording.mcap", clock.id, threaded=not options.fast) as recorder:
-        with load_rig(rig_path, clock, devices) as rig:
-            _record_readings(rig, recorder)
-            stage = _Stage(options, world, rig, recorder, cup, demonstration, tell)
-            measurements = stage.measure()
-            for each in measurements:
-                write_measured(rig[each.module].config.path, each.key, each.result, date=date, host=host)
-                recorder.add_calibration(each.module, each.result)
-            grasps = stage.grasp_three_times({f"{m.module}.{m.key}": m.result for m in measurements})
-            loops = tuple(_loop_summary(rig, name, recorder) for name in _MOVING)
+    recorder = Recorder(folder / "recording.mcap", clock.id, threaded=not options.fast)
+    with recorder, load_rig(rig_path, clock, devices) as rig:
+        _record_readings(rig, recorder)
+        stage = _Stage(options, world, rig, recorder, cup, demonstration, tell)
+        measurements = stage.measure()
+        for each in measurements:
+            _write(rig[each.module].config, each, date, host)
+            recorder.add_calibration(each.module, each.result)
+        grasps = stage.grasp_three_times({f"{m.module}.{m.key}": m.result for m in measurements})
+        loops = tuple(_loop_summary(rig, name, recorder) for name in _MOVING)
     return Story(
         options.seed,
         options.fast,
@@ -223,6 +222,13 @@ def _demonstration(motion: Motion | None) -> tuple[str, Demonstration]:
         return f"a cup on a turntable at {_SPEED_MPS} m/s", Demonstration(clip, to_ns(_CLOSE_S))
     fit = fit_clip(motion.t_ns, motion.positions, _CENTER, _REACH_M, _SPEED_MPS, _CLIP_S)
     return _describe(fit), Demonstration(fit.clip, _liveliest_ns(fit.clip))
+
+
+def _write(config: ModuleConfig, measurement: Measurement, date: str, host: str) -> None:
+    if config.path is None:
+        raise OnbeatError(f"module {config.name} came from no file, so its {measurement.key} cannot be written beside it")
+    module = config.name if config.inline else None
+    write_measured(config.path, measurement.key, measurement.result, date=date, host=host, module=module)
 
 
 def _describe(fit: Fit) -> str:

@@ -1,13 +1,15 @@
 """How a grasp at a moving cup went, judged by the simulator's ledger."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onbeat.device.ledger import Ledger
-from onbeat.policy.demonstration import Demonstration
-from onbeat.policy.runner import Decision
+if TYPE_CHECKING:
+    from onbeat.device.ledger import Ledger
+    from onbeat.policy.demonstration import Demonstration
+    from onbeat.policy.runner import Decision
 
 __all__ = ("Grasp", "judge_grasp")
 
@@ -53,9 +55,9 @@ class Grasp:
 def judge_grasp(
     name: str,
     latencies_s: dict[str, float],
-    demonstration: Demonstration,
-    ledger: Ledger,
-    decisions: list[Decision],
+    demonstration: "Demonstration",
+    ledger: "Ledger",
+    decisions: "list[Decision]",
     start_ns: int,
     end_ns: int,
 ) -> Grasp:
@@ -80,7 +82,7 @@ def judge_grasp(
         same_instant_m=float(np.sqrt(((tool - wanted)[settled] ** 2).sum(axis=1).mean())),
         late_waypoints=sum(each.count_of("dropped") for each in outcomes),
         waypoints=sum(len(each) for each in outcomes),
-        times_s=(phase_ns - demonstration.close_ns) * 1e-9,
+        times_s=np.asarray((phase_ns - demonstration.close_ns) * 1e-9, dtype=np.float64),
         tool=tool,
         cup=cup,
         wanted=wanted,
