@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 
-from onbeat.report import plain_json
+from onbeat.report import iso_date, plain_json
 
 
 def test_every_reader_takes_it() -> None:
@@ -29,3 +29,7 @@ def test_every_reader_takes_it() -> None:
     }
     assert "NaN" not in text
     assert text.endswith("}\n")
+
+
+def test_a_date_is_in_utc_to_the_second() -> None:
+    assert iso_date(1_772_366_400_999_999_999) == "2026-03-01T12:00:00Z"

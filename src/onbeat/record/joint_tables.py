@@ -107,14 +107,13 @@ def pair_columns(table: TextTable, columns: Sequence[Column]) -> list[tuple[str,
         key = tuple(word for word in words if word not in _COMMAND_WORDS and word not in _MEASURED_WORDS)
         side = plain if role is None else commands if role in _COMMAND_WORDS else measured
         side.setdefault(key, column)
+    if any("[" in table.first[column.index] for column in commands.values()):
+        hint = "name the data set's folder instead, or write a column for each joint"
+        raise BadInput(f"{table.path} holds lists in its cells; {hint}")
     pairs = [(_joint(a.name, key), a, b) for key, a in commands.items() if (b := measured.get(key) or plain.get(key))]
     if pairs:
         return pairs
     have = ", ".join(c.name for c in columns[:10]) + (f" and {len(columns) - 10} more" if len(columns) > 10 else "")
-    if any("[" in table.first[c.index] for c in commands.values()):
-        raise BadInput(
-            f"{table.path} holds lists in its cells; name the data set's folder instead, or write a column for each joint"
-        )
     raise BadInput(f"{table.path}: no command pairs with a measurement (it has {have}); name both with --command and --measured")
 
 

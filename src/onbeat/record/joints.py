@@ -68,7 +68,7 @@ class JointRecording:
     """A recording, opened: what it is, and a way to read its episodes one at a time.
 
     Args:
-        path: What the user named.
+        path: The file, or the root of the data set.
         kind: What it is, e.g. "LeRobot v3.0".
         robot: The robot's name where the recording has one, else "".
         joints: Names of the joints, in the order of the columns.

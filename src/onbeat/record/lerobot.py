@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from onbeat.errors import BadInput, MissingExtra
 from onbeat.record.joints import JointEpisode, JointRecording
+from onbeat.units import TimeGrid
 
 __all__ = ("find_lerobot", "open_lerobot")
 
@@ -72,7 +73,7 @@ def open_lerobot(path: Path) -> JointRecording:
             )
 
     return JointRecording(
-        path=path,
+        path=root,
         kind=f"LeRobot {version}",
         robot=str(info.get("robot_type") or ""),
         joints=joints,
@@ -99,7 +100,7 @@ def _frame_rate(info: Mapping[str, Any], root: Path) -> Fraction:
     fps = info.get("fps")
     if not isinstance(fps, (int, float)) or isinstance(fps, bool) or not 0 < fps <= 1e6:
         raise BadInput(f"{root / 'meta' / 'info.json'} has fps {fps!r}; it must be a number of frames per second")
-    return Fraction(fps)
+    return Fraction(str(fps))  # 29.97 means 2997/100
 
 
 def _pairs(info: Mapping[str, Any], root: Path) -> tuple[tuple[str, ...], NDArray[np.intp], NDArray[np.intp], tuple[str, ...]]:
@@ -209,7 +210,8 @@ def _episode(
 
 def _instants(frame: NDArray[np.int64], timestamp: NDArray[np.float64], fps: Fraction) -> NDArray[np.int64]:
     """Give frame_index / fps exactly, in whole nanoseconds; where the timestamps say otherwise, they are taken."""
-    grid = frame * (1_000_000_000 * fps.denominator) // fps.numerator
+    ticks = TimeGrid(0, fps)
+    grid = np.fromiter((ticks.tick_ns(k) for k in frame.tolist()), dtype=np.int64, count=len(frame))
     stamps = np.round(timestamp * 1e9).astype(np.int64)  # seconds since the episode began: a float holds them
     off = stamps - grid
     return grid if np.all(np.abs(off - off[0]) <= _GRID_TOLERANCE_NS) else stamps

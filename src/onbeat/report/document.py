@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-__all__ = ("plain_json",)
+__all__ = ("iso_date", "plain_json")
 
 
 def plain_json(data: Any) -> str:
@@ -25,3 +25,10 @@ def _plain(data: Any) -> Any:
     if isinstance(data, Sequence):
         return [_plain(value) for value in data]
     return str(data)
+
+
+def iso_date(wall_ns: int) -> str:
+    """Write an instant of the wall clock in UTC, to the second: 2026-03-01T12:00:00Z."""
+    import numpy as np
+
+    return f"{np.datetime64(wall_ns // 1_000_000_000, 's')}Z"
