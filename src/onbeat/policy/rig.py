@@ -97,12 +97,14 @@ class Module:
     def step(self, now_ns: int) -> int:
         """Read, or publish the reading that has arrived; gives the instant of the next step."""
         if self._arriving is None:
+            if self._grid is None and self.config.poll_hz is not None:
+                self._grid = TimeGrid(now_ns, self.config.poll_hz)
             self._arriving = self.device.read()
             return self._arriving.receive_ns
         if now_ns >= self._arriving.receive_ns:
             self._publish(self._arriving)
             self._arriving = None
-            return self._next_poll_ns(now_ns)
+            return now_ns if self._grid is None else self._grid.tick_ns(self._grid.index(now_ns) + 1)
         return self._arriving.receive_ns
 
     @contextmanager
@@ -159,13 +161,6 @@ class Module:
         reading = Reading(stamp, state.value, state)
         for listener in tuple(self.listeners):
             listener(reading)
-
-    def _next_poll_ns(self, now_ns: int) -> int:
-        if self.config.poll_hz is None:
-            return now_ns
-        if self._grid is None:
-            self._grid = TimeGrid(now_ns, self.config.poll_hz)
-        return self._grid.tick_ns(self._grid.index(now_ns) + 1)
 
 
 class Rig:

@@ -1,0 +1,126 @@
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onbeat.clock import ManualClock
+from onbeat.errors import BadInput
+from onbeat.motion import Waypoint
+from onbeat.policy import Module, Rig, load_rig
+from tests.policy.simple_rig import MS, Axis, axis_config, simple_rig
+
+
+def test_reading_is_stamped_when_it_was_true() -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock, receive_latency=0.001)
+    with rig, rig["axis"].collect() as readings:
+        rig.drive.run_until(100 * MS)
+    stamp = readings[0].stamp
+    assert stamp.receive_ns - stamp.capture_ns == 1 * MS
+    assert stamp.corrected
+    # Polled at 200 Hz from 0 on; each read takes 2 ms and is published when it has arrived.
+    assert [reading.stamp.receive_ns for reading in list(readings)[:3]] == [2 * MS, 7 * MS, 12 * MS]
+    assert rig["axis"].stream.newest_ns == readings[-1].stamp.capture_ns
+
+
+def test_cached_reading_gets_no_new_stamp() -> None:
+    clock = ManualClock()
+    axis = Axis(clock, repeats=3)
+    rig = Rig({"axis": Module(axis_config(), axis, clock)}, clock)
+    with rig, rig["axis"].collect() as readings:
+        rig.drive.run_until(1_000 * MS)
+    # Polls 2 to 201 were published; of them 10, 11, 12, 20, ... 192, 200 and 201 were answered from the cache.
+    assert rig["axis"].repeated == 19 * 3 + 2
+    assert [reading.state.seq for reading in readings] == sorted({reading.state.seq for reading in readings})
+
+
+def test_waypoint_is_sent_its_action_latency_early() -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock, action_latency=0.050)
+    with rig:
+        outcomes = rig["axis"].schedule_j([Waypoint(200 * MS, np.array([1.0])), Waypoint(300 * MS, np.array([2.0]))])
+        rig.drive.run_until(400 * MS)
+        loop = rig["axis"].loop
+        assert loop is not None
+        plan = rig["axis"].plan
+    assert [outcome.kind for outcome in outcomes] == ["kept", "kept"]
+    assert plan is not None
+    assert plan.lead_ns == 50 * MS
+    assert plan.times_ns.tolist() == [0, 150 * MS, 250 * MS]
+
+
+def test_sweep_runs_without_lead_and_without_limit() -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock, action_latency=0.050, max_speed=0.1)
+    with rig:
+        rig["axis"].schedule_j([Waypoint(200 * MS, np.array([1.0]))], compensate=False, limit=False)
+        plan = rig["axis"].plan
+    assert plan is not None
+    assert plan.times_ns.tolist() == [0, 200 * MS]
+
+
+def test_late_waypoint_is_logged_with_how_late(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock)
+    with rig, caplog.at_level(logging.INFO, "onbeat"):
+        rig.drive.run_until(100 * MS)
+        rig["axis"].schedule_j([Waypoint(60 * MS, np.array([1.0])), Waypoint(300 * MS, np.array([2.0]))])
+    assert "Module 'axis': dropping 1 late SCHEDULE_J (40.0 ms late)" in caplog.messages
+
+
+def test_motion_arrives_at_the_device_on_the_beat() -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock)
+    with rig, rig["axis"].collect() as readings:
+        rig["axis"].move_to([1.0], 0.2)
+        rig.drive.run_until(300 * MS)
+    at = {reading.state.begin_ns: float(reading.value[0]) for reading in readings}
+    assert at[100 * MS] == pytest.approx(0.5, abs=0.06)
+    assert at[295 * MS] == 1.0
+
+
+def test_target_outside_the_range_is_rejected_and_nothing_moves() -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock, lower=-0.5, upper=0.5)
+    with rig:
+        outcomes = rig["axis"].schedule_j([Waypoint(200 * MS, np.array([0.9]))])
+        plan = rig["axis"].plan
+    assert [outcome.kind for outcome in outcomes] == ["rejected"]
+    assert plan is not None
+    assert len(plan.times_ns) == 1
+
+
+def test_stopping_holds_before_it_lets_go() -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock)
+    rig.start()
+    axis = rig["axis"].device
+    rig.stop()
+    rig.stop()
+    assert isinstance(axis, Axis)
+    assert axis.calls[:3] == ["connect", "hold", "close"]
+
+
+def test_module_that_is_not_started_takes_no_waypoints() -> None:
+    rig = simple_rig(ManualClock())
+    with pytest.raises(BadInput, match="'axis' is not started"):
+        rig["axis"].schedule_j([Waypoint(1, np.array([0.0]))])
+    with pytest.raises(BadInput, match="'eye' takes no commands"):
+        rig["eye"].schedule_j([Waypoint(1, np.array([0.0]))])
+
+
+def test_unknown_module_is_named_with_those_that_are_there() -> None:
+    with pytest.raises(BadInput, match="no module 'arm'; it has axis, eye"):
+        simple_rig(ManualClock())["arm"]
+
+
+def test_rig_from_a_yaml_with_a_device_that_is_given(tmp_path: Path) -> None:
+    clock = ManualClock()
+    file = tmp_path / "rig.yaml"
+    file.write_text("modules:\n  axis: {device: 'nowhere:Nothing', rate_hz: 50, poll_hz: 100, action_latency: 0.03}\n")
+    rig = load_rig(file, clock, {"axis": Axis(clock)})
+    assert rig["axis"].action_latency_s == 0.03
+    with rig:
+        rig.drive.run_until(50 * MS)
+        assert len(rig["axis"].stream) > 3
