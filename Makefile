@@ -44,26 +44,30 @@ stub-check: stub
 
 # Each cpp/tests/test_*.cpp is a program of its own; it runs under address + undefined and under thread sanitizers.
 CXX_TESTS := $(patsubst cpp/tests/%.cpp,%,$(wildcard cpp/tests/test_*.cpp))
-CXX_SOURCES := $(wildcard cpp/src/*.cpp)
+CXX_SOURCES := $(patsubst cpp/src/%.cpp,%,$(wildcard cpp/src/*.cpp))
 CXX_HEADERS := $(shell find cpp -name '*.hpp')
 CXX_CHECK := $(CXX) -std=c++20 -g -O1 -Wall -Wextra -Wshadow -Werror -pthread -fno-omit-frame-pointer -fno-sanitize-recover=all -Icpp/include
 # The thread sanitizer needs memory where it expects it; setarch turns the randomised layout off where there is one.
 FIXED_LAYOUT := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-native-test: $(CXX_TESTS:%=build/sanitized/%.address.ok) $(CXX_TESTS:%=build/sanitized/%.thread.ok)
+native-test: $(CXX_TESTS:%=build/sanitized/address,undefined/%.ok) $(CXX_TESTS:%=build/sanitized/thread/%.ok)
 	@echo "$(words $(CXX_TESTS)) native tests passed under address, undefined and thread sanitizers"
 
-build/sanitized/%.address: cpp/tests/%.cpp $(CXX_SOURCES) $(CXX_HEADERS)
-	@mkdir -p $(@D)
-	$(CXX_CHECK) -fsanitize=address,undefined $< $(CXX_SOURCES) -o $@
-
-build/sanitized/%.thread: cpp/tests/%.cpp $(CXX_SOURCES) $(CXX_HEADERS)
-	@mkdir -p $(@D)
-	$(CXX_CHECK) -fsanitize=thread $< $(CXX_SOURCES) -o $@
-
-build/sanitized/%.ok: build/sanitized/%
-	$(FIXED_LAYOUT) timeout 120 $<
-	@touch $@
+define sanitized
+build/sanitized/$(1)/%.o: cpp/src/%.cpp $(CXX_HEADERS)
+	@mkdir -p $$(@D)
+	$(CXX_CHECK) -fsanitize=$(1) -c $$< -o $$@
+build/sanitized/$(1)/%: cpp/tests/%.cpp $(CXX_SOURCES:%=build/sanitized/$(1)/%.o) $(CXX_HEADERS)
+	@mkdir -p $$(@D)
+	$(CXX_CHECK) -fsanitize=$(1) $$(filter-out %.hpp,$$^) -o $$@
+build/sanitized/$(1)/%.ok: build/sanitized/$(1)/%
+	$(FIXED_LAYOUT) timeout 120 $$<
+	@touch $$@
+endef
+$(eval $(call sanitized,thread))
+comma := ,
+$(eval $(call sanitized,address$(comma)undefined))
+.SECONDARY:
 
 docs: setup
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs

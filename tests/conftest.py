@@ -6,9 +6,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("ONBEAT_DATA", ROOT.parent / "shared" / "data"))
+
+# The same examples in every run, and nothing that depends on how busy the machine is.
+settings.register_profile("onbeat", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("onbeat")
 
 
 def known_skips(text: str) -> list[tuple[str, str]]:
