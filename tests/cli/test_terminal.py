@@ -34,3 +34,19 @@ def test_json_is_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
 def test_no_document_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
     Terminal().document({"a": 1})
     assert capsys.readouterr().out == ""
+
+
+def test_steps_are_lines_on_stderr_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with Terminal().steps(2) as begin:
+        begin("measuring")
+        begin("drawing")
+    captured = capsys.readouterr()
+    assert captured.err == "measuring ...\ndrawing ...\n"
+    assert captured.out == ""
+
+
+def test_quiet_steps_and_json_steps_show_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    for terminal, quiet in ((Terminal(), True), (Terminal(json=True), False)):
+        with terminal.steps(1, quiet=quiet) as begin:
+            begin("measuring")
+    assert capsys.readouterr() == ("", "")

@@ -17,7 +17,7 @@ __all__ = ("EXAMPLE", "run")
 
 EXAMPLE = "onbeat demo --seed 7 --motion my_hand.csv"
 
-_STEPS = 7
+_STEPS = 8
 
 
 def run(
@@ -57,6 +57,7 @@ def run(
     from onbeat.report import run_folder
     from onbeat.report.demo import DemoOptions, run_demo
     from onbeat.report.demo_page import demo_page, draw_story
+    from onbeat.report.document import plain_json
 
     terminal = Terminal(json=json)
     path = motion
@@ -76,7 +77,7 @@ def run(
         }
         document = {**story.result(), "run": run_facts}
         tell("drawing")
-        folder.write_json("result.json", document)
+        folder.write("result.json", plain_json(document))
         folder.write("story.svg", draw_story(story))
         folder.write("report.html", demo_page(story))
     if not json:

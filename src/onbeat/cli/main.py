@@ -34,7 +34,9 @@ class Entry:
     summary: str
 
 
-COMMANDS: tuple[Entry, ...] = ()
+COMMANDS: tuple[Entry, ...] = (
+    Entry("demo", "onbeat.cli.demo", "Measure the delays of a simulated rig, then land a grasp with and without them."),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

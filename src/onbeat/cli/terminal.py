@@ -105,6 +105,36 @@ class Terminal:
             if shown:
                 bar.stop()
 
+    @contextmanager
+    def steps(self, total: int, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+        """Show which of several steps is under way: a bar with the step's name on a terminal, a line for each step elsewhere.
+
+        Both go to stderr. With --json or `quiet` nothing is shown.
+
+        Yields:
+            A function to call with the name of each step as it begins.
+        """
+        if quiet or self.json:
+            yield lambda step: None
+            return
+        if not sys.stderr.isatty():
+            yield lambda step: print(f"{step} ...", file=sys.stderr, flush=True)
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("starting", total=total)
+            begun = 0
+
+            def begin(step: str) -> None:
+                nonlocal begun
+                bar.update(task, completed=begun, description=step)
+                begun += 1
+
+            yield begin
+
     def _console(self) -> "Console":
         if self._stdout is None:
             from rich.console import Console
