@@ -80,7 +80,7 @@ Ns instant(nb::handle value, const char* name) {
 
 template <class T>
 Numbers<T>::Numbers(nb::handle value, const char* name) {
-  if (borrow<T>(value.ptr(), view_)) return;
+  if (borrow<T>(value.ptr(), view_) || read_list(value)) return;
   constexpr bool is_instant = std::is_same_v<T, Ns>;
   nb::object converted;
   try {
@@ -106,6 +106,31 @@ Numbers<T>::Numbers(nb::handle value, const char* name) {
     else
       throw BadInput(text("%s must be numbers of one shape, not a %s of something else", name, name_of_type(value).c_str()));
   }
+}
+
+template <class T>
+bool Numbers<T>::read_list(nb::handle value) {
+  const bool list = PyList_CheckExact(value.ptr());
+  if (!list && !PyTuple_CheckExact(value.ptr())) return false;
+  const Py_ssize_t n = list ? PyList_Size(value.ptr()) : PyTuple_Size(value.ptr());
+  if (n == 0 || n > 64) return false;
+  listed_.reserve(static_cast<std::size_t>(n));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* item = list ? PyList_GetItem(value.ptr(), i) : PyTuple_GetItem(value.ptr(), i);
+    int overflow = 0;
+    if (std::is_same_v<T, double> && PyFloat_CheckExact(item)) {
+      listed_.push_back(static_cast<T>(PyFloat_AsDouble(item)));
+    } else if (PyLong_CheckExact(item)) {
+      const long long whole = PyLong_AsLongLongAndOverflow(item, &overflow);
+      listed_.push_back(static_cast<T>(whole));
+      if (overflow != 0) break;
+    } else {
+      break;
+    }
+    if (static_cast<Py_ssize_t>(listed_.size()) == n) return true;
+  }
+  listed_.clear();
+  return false;
 }
 
 template <class T>

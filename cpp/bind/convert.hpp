@@ -25,7 +25,8 @@ void prepare(nb::module_& m);
 // An int, or what stands for one (a numpy integer); floats and what does not fit into int64 are refused with BadInput.
 Ns instant(nb::handle value, const char* name = "t_ns");
 
-// Numbers of a Python object, C-contiguous, for as long as this lives; at least one dimension.
+// Numbers of a Python object, C-contiguous, for as long as this lives; at least one dimension. Short lists of plain numbers are
+// read one by one: half of what numpy takes.
 template <class T>
 class Numbers {
  public:
@@ -34,14 +35,18 @@ class Numbers {
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
 
-  [[nodiscard]] const T* data() const noexcept { return static_cast<const T*>(view_.buf); }
-  [[nodiscard]] int ndim() const noexcept { return view_.ndim; }
-  [[nodiscard]] std::size_t shape(int axis) const noexcept { return static_cast<std::size_t>(view_.shape[axis]); }
-  [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(view_.len) / sizeof(T); }
+  [[nodiscard]] bool borrowed() const noexcept { return view_.obj != nullptr; }
+  [[nodiscard]] const T* data() const noexcept { return borrowed() ? static_cast<const T*>(view_.buf) : listed_.data(); }
+  [[nodiscard]] int ndim() const noexcept { return borrowed() ? view_.ndim : 1; }
+  [[nodiscard]] std::size_t shape(int axis) const noexcept { return borrowed() ? static_cast<std::size_t>(view_.shape[axis]) : listed_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return borrowed() ? static_cast<std::size_t>(view_.len) / sizeof(T) : listed_.size(); }
   [[nodiscard]] std::vector<T> copy() const { return {data(), data() + size()}; }
 
  private:
+  bool read_list(nb::handle value);
+
   Py_buffer view_{};
+  std::vector<T> listed_;
 };
 
 extern template class Numbers<Ns>;

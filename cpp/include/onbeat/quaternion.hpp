@@ -31,27 +31,24 @@ inline void align_sign(const double* before, double* q) noexcept {
   if (dot(before, q) < 0.0) negate(q);
 }
 
-// The angle between two unit quaternions as vectors, half the angle of the rotation between them. From atan2 of the chords:
-// acos of the dot product loses half of the digits near 0.
-inline double half_angle(const double* a, const double* b) noexcept {
-  double minus = 0.0, plus = 0.0;
-  for (int k = 0; k < 4; ++k) {
-    minus += (a[k] - b[k]) * (a[k] - b[k]);
-    plus += (a[k] + b[k]) * (a[k] + b[k]);
-  }
-  return 2.0 * std::atan2(std::sqrt(minus), std::sqrt(plus));
-}
-
 inline double sinc(double x) noexcept { return x == 0.0 ? 1.0 : std::sin(x) / x; }
 
-// The point at fraction u of the short arc from a to b, signed like a. One formula for all angles, no switch to a chord.
+// The point at fraction u of the short arc from a to b, signed like a. One formula for all angles, no switch to a chord: the
+// half angle is the atan2 of the chords |a - b| and |a + b| (acos of the dot product loses half of the digits near 0), and
+// from the same chords come sine and cosine of the whole.
 inline void slerp(const double* a, const double* b, double u, double* out) noexcept {
   double end[4] = {b[0], b[1], b[2], b[3]};
   align_sign(a, end);
-  const double angle = half_angle(a, end);
-  const double whole = sinc(angle);
-  const double from = (1.0 - u) * sinc((1.0 - u) * angle) / whole;
-  const double to = u * sinc(u * angle) / whole;
+  double minus = 0.0, plus = 0.0;
+  for (int k = 0; k < 4; ++k) {
+    minus += (a[k] - end[k]) * (a[k] - end[k]);
+    plus += (a[k] + end[k]) * (a[k] + end[k]);
+  }
+  const double part = u * 2.0 * std::atan2(std::sqrt(minus), std::sqrt(plus));
+  const double sine = 0.5 * std::sqrt(minus * plus);
+  const double cosine = 0.25 * (plus - minus);
+  const double to = sine == 0.0 ? u : std::sin(part) / sine;
+  const double from = std::cos(part) - cosine * to;  // sin((1 - u) angle) / sin(angle)
   for (int k = 0; k < 4; ++k) out[k] = from * a[k] + to * end[k];
 }
 
@@ -79,6 +76,39 @@ inline void exp(const double* rotation, double* q) noexcept {
   const double scale = 0.5 * sinc(half);
   q[0] = std::cos(half);
   for (int k = 0; k < 3; ++k) q[k + 1] = scale * rotation[k];
+}
+
+inline void cross(const double* a, const double* b, double* out) noexcept {
+  const double x = a[1] * b[2] - a[2] * b[1];
+  const double y = a[2] * b[0] - a[0] * b[2];
+  const double z = a[0] * b[1] - a[1] * b[0];
+  out[0] = x, out[1] = y, out[2] = z;
+}
+
+// J = I + first [r]x + second [r]x^2 applied to a vector.
+inline void apply(const double* rotation, double first, double second, const double* vector, double* out) noexcept {
+  double once[3], twice[3];
+  cross(rotation, vector, once);
+  cross(rotation, once, twice);
+  for (int k = 0; k < 3; ++k) out[k] = vector[k] + first * once[k] + second * twice[k];
+}
+
+// Body rate of exp(r(t)) from r' (right Jacobian of SO(3)); the series below 1e-4 rad err by less than 1e-17.
+inline void rate_from_vector(const double* rotation, const double* derivative, double* omega) noexcept {
+  const double squared = rotation[0] * rotation[0] + rotation[1] * rotation[1] + rotation[2] * rotation[2];
+  const double angle = std::sqrt(squared);
+  const bool small = angle < 1e-4;
+  const double first = small ? 0.5 - squared / 24.0 : (1.0 - std::cos(angle)) / squared;
+  const double second = small ? 1.0 / 6.0 - squared / 120.0 : (angle - std::sin(angle)) / (squared * angle);
+  apply(rotation, -first, second, derivative, omega);
+}
+
+// The inverse: r' from the body rate, for |r| < 2 pi.
+inline void vector_from_rate(const double* rotation, const double* omega, double* derivative) noexcept {
+  const double squared = rotation[0] * rotation[0] + rotation[1] * rotation[1] + rotation[2] * rotation[2];
+  const double half = 0.5 * std::sqrt(squared);
+  const double second = half < 1e-4 ? 1.0 / 12.0 + squared / 720.0 : (1.0 - half * std::cos(half) / std::sin(half)) / squared;
+  apply(rotation, 0.5, second, omega, derivative);
 }
 
 }  // namespace onbeat::quaternion
