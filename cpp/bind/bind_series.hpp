@@ -28,6 +28,12 @@ struct Stream {
   std::uint64_t misshapen = 0;
 };
 
+const char* kind_name(Interpolation kind);
+
+// Store one sample, or many; what cannot be stored is counted, and refused by the first.
+void push(Stream& stream, nb::handle t_ns, nb::handle value, nb::handle rate);
+void push_many(Stream& stream, nb::handle t_ns, nb::handle values, nb::handle rates);
+
 struct Sample {
   Ns t_ns;
   nb::object value;

@@ -5,6 +5,7 @@
 
 namespace onbeat::bind {
 
+void bind_sample(nanobind::module_& m);
 void bind_series(nanobind::module_& m);
 void bind_trajectory(nanobind::module_& m);
 void bind_sink(nanobind::module_& m);

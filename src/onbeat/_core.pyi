@@ -1,9 +1,292 @@
 """onbeat's native core; imported by its few wrappers only"""
 
+from collections.abc import Iterator, Sequence
+import enum
 from typing import Any, Literal
 
 import numpy
 import numpy.typing
+
+import onbeat.clock
+
+class How(enum.IntEnum):
+    """Where a value comes from, or why there is none."""
+
+    EXACT = 0
+    """a sample of that very instant"""
+
+    INTERPOLATED = 1
+    """between two samples"""
+
+    HELD = 2
+    """an older sample, or the nearest object; age_ns says how old"""
+
+    PREDICTED = 3
+    """beyond the newest sample"""
+
+    NOT_YET = 4
+    """newer than the newest sample: wait"""
+
+    FORGOTTEN = 5
+    """older than the oldest sample kept: too late"""
+
+    GAP = 6
+    """the samples around it are too far apart"""
+
+class Sample:
+    """
+    The answer of a stream at one instant. Immutable; equality is by value.
+    """
+
+    def __init__(
+        self,
+        t_ns: int,
+        value: Any,
+        how: How,
+        gap_ns: int = 0,
+        age_ns: int = 0,
+        error_bound: float | tuple[float, float] | None = None,
+    ) -> None: ...
+    @property
+    def t_ns(self) -> int:
+        """The instant asked for, on the stream's clock."""
+
+    @property
+    def value(self) -> Any:
+        """float64 of shape (width,), read-only; of an object stream, the object."""
+
+    @property
+    def how(self) -> How:
+        """Where the value comes from."""
+
+    @property
+    def gap_ns(self) -> int:
+        """
+        Time between the samples around the instant; 0 when exact, or held after the newest.
+        """
+
+    @property
+    def age_ns(self) -> int:
+        """
+        The instant asked for minus the stamp of the sample that was held (negative when the nearest object lies after it); 0 when interpolated or exact.
+        """
+
+    @property
+    def error_bound(self) -> float | tuple[float, float] | None:
+        """
+        Largest error of interpolation in this bracket, in the unit of the values; None where unknown.
+
+        Of a pose, (metres, rad); of slerp, rad; else the Euclidean norm over the columns. It takes the derivative in the method's law from
+        the neighbouring samples: for motion that is smooth at the stream's rate, and without the samples' own noise. Rounded up to three digits.
+        """
+
+    def __repr__(self) -> str: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+    __match_args__: tuple = ...
+
+class Samples:
+    """
+    The answers of a stream at many instants, as read-only columns; a Sample only on indexing. Equality is by value.
+    """
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int) -> Sample:
+        """
+        Give one answer; unanswered instants have NaN (None for an object) and say why in `how`.
+        """
+
+    def __iter__(self) -> Iterator[Sample]: ...
+    @property
+    def t_ns(self) -> numpy.typing.NDArray[numpy.int64]:
+        """The instants asked for, shape (n,)."""
+
+    @property
+    def values(self) -> numpy.typing.NDArray[Any]:
+        """
+        float64 of shape (n, width), NaN where there is no answer; of an object stream objects of shape (n,), None where none.
+        """
+
+    @property
+    def how(self) -> numpy.typing.NDArray[numpy.uint8]:
+        """Values of How, shape (n,)."""
+
+    @property
+    def gap_ns(self) -> numpy.typing.NDArray[numpy.int64]:
+        """
+        Width of the bracket, shape (n,); NOT_YET and FORGOTTEN: how far beyond the newest or the oldest sample.
+        """
+
+    @property
+    def age_ns(self) -> numpy.typing.NDArray[numpy.int64]:
+        """Age of the value where it is HELD, else 0, shape (n,)."""
+
+    @property
+    def error_bound(self) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Error bounds rounded up to three digits, NaN where unknown, shape (n,); of a pose (n, 2): metres, rad.
+        """
+
+    def __repr__(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+    __hash__: None = None
+
+class Stream:
+    """
+    A bounded, sorted history of one signal on one clock: what was it at time t?
+
+    Memory is fixed. One thread at a time pushes, any number query; no query sees half a sample. Samples that arrive out of order
+    are inserted. An instant without an answer is refused, never clamped.
+
+    Args:
+        name: Of the signal; errors name it.
+        clock: A Clock or its id; all instants are on it.
+        kind: "hold" (the sample before), "linear", "cubic" (through four samples, any spacing), "hermite" (cubic with the measured
+            rates), "slerp" (quat_wxyz), "pose" (position xyz and quat_wxyz), "object" (any Python value: exact, or the nearest within
+            tolerance_s, never interpolated).
+        width: Numbers in a sample; 4 for slerp, 7 for pose, 0 for object.
+        capacity: Samples kept, >= 1.
+        max_gap_s: Samples further apart than this are a gap; None allows any.
+        tolerance_s: Of object streams, how far from an instant the nearest sample may lie.
+
+    Raises:
+        BadInput: an unknown kind, or numbers that do not fit it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        clock: onbeat.clock.Clock | str,
+        kind: Literal["hold", "linear", "cubic", "hermite", "slerp", "pose", "object"],
+        width: int,
+        capacity: int,
+        max_gap_s: float | None = None,
+        tolerance_s: float = 0.0,
+    ) -> None: ...
+    @property
+    def name(self) -> str:
+        """The name of the signal."""
+
+    @property
+    def clock(self) -> str:
+        """The id of the clock of all instants."""
+
+    @property
+    def kind(self) -> Literal["hold", "linear", "cubic", "hermite", "slerp", "pose", "object"]:
+        """What lies between the samples."""
+
+    @property
+    def width(self) -> int:
+        """Numbers in a sample; 0 for objects."""
+
+    @property
+    def capacity(self) -> int:
+        """Samples kept."""
+
+    @property
+    def max_gap_ns(self) -> int | None:
+        """Samples further apart than this are a gap; None: any."""
+
+    @property
+    def tolerance_ns(self) -> int:
+        """Of object streams, how far from an instant the nearest sample may lie."""
+
+    @property
+    def newest_ns(self) -> int | None:
+        """Instant of the newest sample; None when empty."""
+
+    @property
+    def oldest_ns(self) -> int | None:
+        """Instant of the oldest sample kept; None when empty."""
+
+    @property
+    def lag_ns(self) -> int | None:
+        """
+        How long after an instant a query for it can be answered.
+
+        The longest of the last sixteen intervals, twice for cubic (its second sample behind the instant), tolerance_s for object; None while
+        there are fewer than two samples.
+        """
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """
+        What became of the pushes, by reason.
+
+        stored, duplicate (a sample of that instant was there: the first stays), nonfinite, nonunit (quaternion), misshapen, and forgotten
+        (older than all that a full stream keeps) add up to all pushes; out_of_order and overwritten are parts of stored.
+        """
+
+    def __len__(self) -> int:
+        """Samples kept now."""
+
+    def push(self, t_ns: int, value: Any, rate: numpy.typing.ArrayLike | None = None) -> None:
+        """
+        Store one sample. A duplicate, or one older than all that a full stream keeps, is counted and not stored.
+
+        Args:
+            t_ns: When it was true, on the stream's clock.
+            value: Shape (width,), or any object for an object stream. Quaternions may have either sign and come back sign-continuous.
+            rate: Per second, for hermite (width,), slerp (omega in the body's frame, rad/s, 3) and pose (v in the world's frame in m/s, then
+                omega in the body's frame in rad/s, 6). Between two samples with rates slerp and pose are cubic with these rates.
+
+        Raises:
+            BadInput: a value that is not finite or of another shape, a quaternion whose norm is off by more than 0.01, or a rate that the
+                kind does not take.
+        """
+
+    def push_many(
+        self,
+        t_ns: numpy.typing.ArrayLike,
+        values: Sequence[Any] | numpy.typing.NDArray[Any],
+        rates: numpy.typing.ArrayLike | None = None,
+    ) -> None:
+        """
+        Store many samples, int64 of shape (n,) and values of shape (n, width); what cannot be stored is counted by reason.
+
+        Raises:
+            BadInput: the lengths differ, or a rate is missing or not taken.
+        """
+
+    def at(self, t_ns: int) -> Sample:
+        """
+        Say what the signal was at an instant.
+
+        Raises:
+            NotYet: newer than the newest sample: wait.
+            Forgotten: older than the oldest sample kept: too late.
+            Gap: the samples around it are further apart than max_gap_s, or no object lies within tolerance_s.
+        """
+
+    def at_many(self, t_ns: numpy.typing.ArrayLike) -> Samples:
+        """
+        Say what the signal was at many instants, int64 of shape (n,), fastest when sorted.
+
+        Instants without an answer are marked in `how` (NOT_YET, FORGOTTEN, GAP) and have NaN values. Each answer is of one moment; pushes may
+        come between two answers.
+        """
+
+    def rate_at(self, t_ns: int) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Say how fast the signal changed at an instant, per second: a new array.
+
+        Shape (width,); of slerp (3,): omega in the body's frame; of pose (6,): v in the world's frame, then omega in the body's frame. At a
+        sample the measured rate, or that of the bracket that begins there. Refuses as `at` does, and hold and object with BadInput.
+        """
+
+    def __repr__(self) -> str: ...
+
+def hold(stream: Stream, t_ns: int) -> Sample:
+    """
+    Give the newest sample that is not after an instant, however old: its `how` is HELD and its `age_ns` says how old.
+
+    Raises:
+        NotYet: the stream is empty.
+        Forgotten: the instant is older than the oldest sample kept.
+    """
 
 class Trajectory:
     """

@@ -33,22 +33,33 @@ inline void align_sign(const double* before, double* q) noexcept {
 
 inline double sinc(double x) noexcept { return x == 0.0 ? 1.0 : std::sin(x) / x; }
 
-// The point at fraction u of the short arc from a to b, signed like a. One formula for all angles, no switch to a chord: the
-// half angle is the atan2 of the chords |a - b| and |a + b| (acos of the dot product loses half of the digits near 0), and
-// from the same chords come sine and cosine of the whole.
+// The squared lengths of a - b and a + b.
+struct Chords {
+  double minus = 0.0, plus = 0.0;
+
+  Chords(const double* a, const double* b) noexcept {
+    for (int k = 0; k < 4; ++k) {
+      minus += (a[k] - b[k]) * (a[k] - b[k]);
+      plus += (a[k] + b[k]) * (a[k] + b[k]);
+    }
+  }
+  // The angle between the two as vectors, half the angle of the rotation. acos of the dot product loses half of the digits near 0.
+  [[nodiscard]] double angle() const noexcept { return 2.0 * std::atan2(std::sqrt(minus), std::sqrt(plus)); }
+  [[nodiscard]] double sine() const noexcept { return 0.5 * std::sqrt(minus * plus); }
+  [[nodiscard]] double cosine() const noexcept { return 0.25 * (plus - minus); }
+};
+
+inline double half_angle(const double* a, const double* b) noexcept { return Chords(a, b).angle(); }
+
+// The point at fraction u of the short arc from a to b, signed like a. One formula for all angles, no switch to a chord.
 inline void slerp(const double* a, const double* b, double u, double* out) noexcept {
   double end[4] = {b[0], b[1], b[2], b[3]};
   align_sign(a, end);
-  double minus = 0.0, plus = 0.0;
-  for (int k = 0; k < 4; ++k) {
-    minus += (a[k] - end[k]) * (a[k] - end[k]);
-    plus += (a[k] + end[k]) * (a[k] + end[k]);
-  }
-  const double part = u * 2.0 * std::atan2(std::sqrt(minus), std::sqrt(plus));
-  const double sine = 0.5 * std::sqrt(minus * plus);
-  const double cosine = 0.25 * (plus - minus);
+  const Chords chords(a, end);
+  const double part = u * chords.angle();
+  const double sine = chords.sine();
   const double to = sine == 0.0 ? u : std::sin(part) / sine;
-  const double from = std::cos(part) - cosine * to;  // sin((1 - u) angle) / sin(angle)
+  const double from = std::cos(part) - chords.cosine() * to;  // sin((1 - u) angle) / sin(angle)
   for (int k = 0; k < 4; ++k) out[k] = from * a[k] + to * end[k];
 }
 
