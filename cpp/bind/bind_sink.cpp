@@ -1,8 +1,6 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
-#include <cstring>
-
 #include "convert.hpp"
 #include "module.hpp"
 #include "onbeat/sink.hpp"
@@ -18,17 +16,23 @@ std::size_t size_of(long long value, const char* name) {
 }
 
 nb::object frames(MemorySink& self) {
-  const std::vector<std::byte> drained = self.drain();
-  auto* bytes = new std::uint8_t[drained.size()];
-  std::memcpy(bytes, drained.data(), drained.size());
-  const nb::capsule owner(bytes, [](void* memory) noexcept { delete[] static_cast<std::uint8_t*>(memory); });
-  const nb::object flat = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(bytes, {drained.size()}, owner));
+  auto* drained = new std::vector<std::byte>(self.drain());
+  const nb::capsule owner(drained, [](void* memory) noexcept { delete static_cast<std::vector<std::byte>*>(memory); });
+  auto* bytes = reinterpret_cast<std::uint8_t*>(drained->data());
+  const nb::object flat = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(bytes, {drained->size()}, owner));
   nb::list fields;
   fields.append(nb::make_tuple("sequence", "<u8"));
   fields.append(nb::make_tuple("sent_ns", "<i8"));
   fields.append(nb::make_tuple("t_eff_ns", "<i8"));
   fields.append(nb::make_tuple("values", "<f8", nb::make_tuple(self.width())));
   return flat.attr("view")(nb::module_::import_("numpy").attr("dtype")(fields));
+}
+
+// A closed descriptor may become another file of this process, so a loop must not have it.
+void close(SocketSink& self) {
+  if (!self.claim()) throw BadInput("a loop sends to this sink; stop it first");
+  self.close();
+  self.release();
 }
 
 }  // namespace
@@ -69,7 +73,7 @@ Returns:
       .def("__repr__", [](const MemorySink& self) { return text("MemorySink(width %zu, %zu waiting)", self.width(), self.size()); });
 
   nb::class_<SocketSink, Sink>(m, "SocketSink", "A sink on a socket.")
-      .def("close", &SocketSink::close, "Close the socket. Stop the loop first.")
+      .def("close", &close, "Close the socket; may be called twice. Raises BadInput while a loop sends to it.")
       .def_prop_ro("peer", &SocketSink::peer, "Where it sends.")
       .def("__repr__", [](const SocketSink& self) { return text("<sink to %s, width %zu>", self.peer().c_str(), self.width()); });
 

@@ -413,7 +413,9 @@ class SocketSink(Sink):
     """A sink on a socket."""
 
     def close(self) -> None:
-        """Close the socket. Stop the loop first."""
+        """
+        Close the socket; may be called twice. Raises BadInput while a loop sends to it.
+        """
 
     @property
     def peer(self) -> str:

@@ -115,6 +115,9 @@ def test_a_reader_that_stops_costs_frames_but_never_a_torn_one(listener: socket.
             np.testing.assert_allclose(np.diff(values), 1.0)
             read.append(sequence)
             deadline = send(loop, 1, deadline)
+        with pytest.raises(BadInput, match="stop it first"):
+            sink.close()
+        loop.stop()
         sink.close()
         rest = read_exactly(connection, 1 << 24)
     records = loop.records()

@@ -173,6 +173,13 @@ def test_a_device_may_stop_its_own_loop() -> None:
     loops.clear()
 
 
+def test_a_device_may_stop_a_loop_that_runs_by_hand() -> None:
+    loops: list[SendLoop] = []
+    loops.append(SendLoop(DeviceSink(FakeDevice(lambda n: loops[0].stop())), 100, RAMP))
+    assert loops[0].cycle(0, 0) == 10 * MS
+    loops.clear()
+
+
 def test_a_loop_that_is_let_go_stops() -> None:
     device = FakeDevice()
     loop = SendLoop(DeviceSink(device), 100, RAMP)

@@ -164,7 +164,7 @@ def _period(rate_hz: int | float | Fraction) -> tuple[int, int, int]:
     if not isfinite(rate_hz) or not 0 < rate_hz <= 100_000:
         raise BadInput(f"rate_hz must lie in (0, 1e5], not {rate_hz}")
     period_ns = 1_000_000_000 / Fraction(rate_hz)
-    whole, part = divmod(period_ns.numerator, period_ns.denominator)
+    whole, part = divmod(int(period_ns.numerator), int(period_ns.denominator))
     if whole >= 1 << 62 or period_ns.denominator >= 1 << 62:
         raise BadInput(f"rate_hz {rate_hz} has too many digits or is too slow for a grid of 64-bit nanoseconds")
     return whole, part, period_ns.denominator

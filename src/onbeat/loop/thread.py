@@ -52,7 +52,7 @@ class SoftLoop:
         self._device = device
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
-        self._control = threading.Lock()
+        self._control = threading.RLock()  # a device may stop the loop from its own write
         self._by_hand = False
         self.error = ""
 

@@ -1,0 +1,326 @@
+"""How late 500 Hz sends are while Python is busy in the same process, and what a stall of 200 ms does.
+
+Ours against three loops that a Python thread can run, restated here: absolute deadlines with time.sleep; sleep, then spin the
+last millisecond; and a relative sleep of what is left of the period, late against its own last wake. Every loop evaluates the
+same plan and sends one UDP datagram. The cells are interleaved in this process, three rounds, the median counts; a cell in which
+the host took more than 1 % of the processor time is repeated.
+"""
+
+import argparse
+import ctypes
+import json
+import socket
+import statistics
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbeat.device.device import Command, DeviceInfo, DeviceState
+from onbeat.loop import DeviceSink, MemorySink, SendLoop, UdpSink
+from onbeat.motion import Trajectory
+
+RATE_HZ = 500
+PERIOD_NS = 1_000_000_000 // RATE_HZ
+SECONDS = 3.0
+ROUNDS = 3
+STALL_S = 0.2
+MAX_STOLEN = 0.01
+MAX_REPEATS = 4
+FRAME = struct.Struct("<Qq6d")
+
+Lateness = NDArray[np.int64]
+
+
+def plan_from_now() -> Trajectory:
+    now = time.monotonic_ns()
+    times = now + np.arange(0, 60_000_000_000, 100_000_000)
+    phase = (times - now)[:, None] * 1e-9 + np.arange(6)
+    return Trajectory(times, np.sin(phase))
+
+
+@contextmanager
+def receiver() -> Iterator[int]:
+    """A socket that nobody reads: a full buffer drops datagrams and never holds up the sender."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
+        listening.bind(("127.0.0.1", 0))
+        yield listening.getsockname()[1]
+
+
+@contextmanager
+def python_busy() -> Iterator[None]:
+    """A pure-Python thread that never lets go of the interpreter lock but when it is told to."""
+    stop = threading.Event()
+
+    def count() -> None:
+        n = 0
+        while not stop.is_set():
+            for _ in range(10_000):
+                n += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def native(port: int) -> Lateness:
+    loop = SendLoop(UdpSink("127.0.0.1", port, 6), RATE_HZ, plan_from_now())
+    loop.start()
+    time.sleep(SECONDS)
+    loop.stop()
+    records = loop.records()
+    return np.asarray(records["sent_ns"] - records["deadline_ns"])
+
+
+def python_loop(wait: Callable[[int], None], relative: bool) -> Callable[[int], Lateness]:
+    """A loop on a Python thread: absolute deadlines that skip what was missed, or a period counted from each wake."""
+
+    def run(port: int) -> Lateness:
+        late: list[int] = []
+
+        def send() -> None:
+            plan = plan_from_now()
+            out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            start = time.monotonic_ns()
+            deadline = start
+            while time.monotonic_ns() - start < SECONDS * 1e9:
+                wait(deadline)
+                now = time.monotonic_ns()
+                late.append(now - deadline)
+                target = plan.at_ns(now if relative else deadline)
+                out.sendto(FRAME.pack(len(late), now, *target.tolist()), ("127.0.0.1", port))
+                next_tick = start + ((time.monotonic_ns() - start) // PERIOD_NS + 1) * PERIOD_NS
+                deadline = now + PERIOD_NS if relative else next_tick
+            out.close()
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        thread.join()
+        return np.array(late)
+
+    return run
+
+
+def sleep_until(deadline: int) -> None:
+    while (left := deadline - time.monotonic_ns()) > 0:
+        time.sleep(left * 1e-9)
+
+
+def sleep_then_spin(deadline: int) -> None:
+    if (left := deadline - time.monotonic_ns()) > 1_000_000:
+        time.sleep((left - 1_000_000) * 1e-9)
+    while time.monotonic_ns() < deadline:
+        pass
+
+
+def sleep_what_is_left(deadline: int) -> None:
+    time.sleep(max(0, deadline - time.monotonic_ns()) * 1e-9)
+
+
+LOOPS: dict[str, Callable[[int], Lateness]] = {
+    "onbeat, native thread": native,
+    "Python thread, absolute time.sleep": python_loop(sleep_until, False),
+    "Python thread, sleep then spin": python_loop(sleep_then_spin, False),
+    "Python thread, relative sleep": python_loop(sleep_what_is_left, True),
+}
+
+
+def cpu_ticks() -> tuple[int, int]:
+    """Read ticks of all processors: stolen by the host, and in all."""
+    fields = [int(n) for n in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return fields[7], sum(fields)
+
+
+@dataclass
+class Cell:
+    p50_us: float
+    p99_us: float
+    max_us: float
+    rate_hz: float
+    stolen: float
+    repeats: int
+
+
+def measure(run: Callable[[int], Lateness], port: int) -> Cell:
+    for repeat in range(MAX_REPEATS + 1):
+        stolen0, all0 = cpu_ticks()
+        with python_busy():
+            late_us = run(port) * 1e-3
+        stolen1, all1 = cpu_ticks()
+        stolen = (stolen1 - stolen0) / max(1, all1 - all0)
+        p50, p99, worst = np.percentile(late_us, [50, 99, 100])
+        cell = Cell(p50, p99, worst, len(late_us) / SECONDS, stolen, repeat)
+        if stolen <= MAX_STOLEN:
+            break
+    return cell
+
+
+class StallingDevice:
+    """A device whose write stalls once, and which keeps when each write began and when the stall was."""
+
+    def __init__(self, stall: Callable[[], None] | None) -> None:
+        self.info = DeviceInfo("joints", 6, "rad", "stalling")
+        self.stall = stall
+        self.begun: list[int] = []
+        self.stalled = (0, 0)
+
+    def connect(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def hold(self) -> None: ...
+
+    def read(self) -> DeviceState:
+        return DeviceState(np.zeros(6), 0, 0, 0)
+
+    def write(self, command: Command) -> None:
+        self.begun.append(time.monotonic_ns())
+        if self.stall is not None and len(self.begun) == 200:
+            begin = time.monotonic_ns()
+            self.stall()
+            self.stalled = (begin, time.monotonic_ns())
+
+
+def hold_the_lock() -> None:
+    """Call C without letting go of the interpreter lock: nothing else in Python runs."""
+    ctypes.PyDLL(None).usleep(round(STALL_S * 1e6))
+
+
+def freeze_the_process() -> None:
+    """Freeze this process from outside, native threads and all."""
+    subprocess.run(["sh", "-c", f"kill -STOP $PPID; sleep {STALL_S}; kill -CONT $PPID"], check=True)
+
+
+@dataclass
+class Stall:
+    what: str
+    closest: float  # gap between two sends, in periods
+    expected: int
+    missed: int
+    follow_up_ms: float  # from the end of the stall to the next send
+
+
+def judge(what: str, records: NDArray[Any], sent: NDArray[np.int64], stalled: tuple[int, int]) -> Stall:
+    """Hold the records of a run with one stall against the deadlines that lay inside the stall."""
+    begin, end = stalled
+    first, last = int(records["deadline_ns"][0]), int(records["deadline_ns"][-1])
+    ticks = np.arange(first, last + 1, PERIOD_NS)
+    expected = int(((ticks > begin) & (ticks <= end)).sum())
+    around = (records["deadline_ns"] >= begin - 2 * PERIOD_NS) & (records["deadline_ns"] <= end + PERIOD_NS)
+    after = sent[sent >= end - PERIOD_NS // 10]
+    follow_up_ms = float(after[0] - end) * 1e-6 if len(after) else float("nan")
+    return Stall(what, float(np.diff(sent).min()) / PERIOD_NS, expected, int(records["skipped"][around].sum()), follow_up_ms)
+
+
+def stall_in_write() -> Stall:
+    device = StallingDevice(lambda: time.sleep(STALL_S))
+    loop = SendLoop(DeviceSink(device), RATE_HZ, plan_from_now())
+    loop.start()
+    time.sleep(1.5)
+    loop.stop()
+    return judge("soft loop, the device's write stalls", loop.records(), np.array(device.begun), device.stalled)
+
+
+def stall_by_lock(soft: bool) -> Stall:
+    device = StallingDevice(None)
+    memory = MemorySink(6, 65536)
+    loop = SendLoop(DeviceSink(device) if soft else memory, RATE_HZ, plan_from_now())
+    loop.start()
+    time.sleep(0.5)
+    begin = time.monotonic_ns()
+    hold_the_lock()
+    stalled = (begin, time.monotonic_ns())
+    time.sleep(0.5)
+    loop.stop()
+    sent = np.array(device.begun) if soft else memory.drain()["sent_ns"]
+    kind = "soft" if soft else "native"
+    result = judge(f"{kind} loop, a Python thread holds the interpreter lock", loop.records(), sent, stalled)
+    if not soft:
+        result.expected = 0  # the native thread does not notice
+    return result
+
+
+def stall_of_everything() -> Stall:
+    memory = MemorySink(6, 65536)
+    loop = SendLoop(memory, RATE_HZ, plan_from_now())
+    loop.start()
+    time.sleep(0.5)
+    freeze_the_process()
+    time.sleep(0.5)
+    loop.stop()
+    records = loop.records()
+    sent = memory.drain()["sent_ns"]
+    worst = int(np.argmax(np.diff(sent)))
+    # How long the process was frozen is known from the inside only: the widest gap between two sends.
+    return judge("native loop, the whole process is frozen", records, sent, (int(sent[worst]), int(sent[worst + 1])))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--json", action="store_true", help="print one JSON object of bars at the end")
+    options = parser.parse_args()
+
+    cells: dict[str, list[Cell]] = {name: [] for name in LOOPS}
+    with receiver() as port:
+        for _ in range(ROUNDS):
+            for name, run in LOOPS.items():
+                cells[name].append(measure(run, port))
+    rows = {name: sorted(found, key=lambda cell: cell.p99_us)[ROUNDS // 2] for name, found in cells.items()}
+    print(f"lateness of {RATE_HZ} Hz sends while a Python thread computes; median of {ROUNDS} rounds of {SECONDS:g} s")
+    print(
+        f"{'loop':38} {'p50 us':>9} {'p99 us':>9} {'max us':>9} {'rate Hz':>8} {'stolen %':>8} {'repeats':>7} {'p99 / ours':>10}"
+    )
+    ours = rows["onbeat, native thread"]
+    for name, cell in rows.items():
+        repeats = sum(c.repeats for c in cells[name])
+        print(
+            f"{name:38} {cell.p50_us:9.0f} {cell.p99_us:9.0f} {cell.max_us:9.0f} {cell.rate_hz:8.0f} {100 * cell.stolen:8.2f} "
+            f"{repeats:7d} {cell.p99_us / ours.p99_us:10.0f}"
+        )
+    stalls = [stall_in_write(), stall_by_lock(soft=True), stall_by_lock(soft=False), stall_of_everything()]
+    print(f"\none stall of {1e3 * STALL_S:.0f} ms at {RATE_HZ} Hz")
+    print(f"{'stall':58} {'closest sends':>14} {'deadlines inside':>17} {'missed':>7} {'next send':>10}")
+    for stall in stalls:
+        print(f"{stall.what:58} {stall.closest:7.3f} period {stall.expected:17d} {stall.missed:7d} {stall.follow_up_ms:7.2f} ms")
+
+    bars: list[dict[str, Any]] = []
+    for name in list(LOOPS)[1:]:
+        ratio = statistics.median(c.p99_us for c in cells[name]) / ours.p99_us
+        bars.append(
+            {
+                "what": f"p99 lateness at {RATE_HZ} Hz, a Python thread computing: {name} over ours",
+                "bar": ">= 20 times",
+                "figure": f"{ratio:.0f} times ({rows[name].p99_us:.0f} us over {ours.p99_us:.0f} us)",
+                "met": bool(ratio >= 20),
+            }
+        )
+    bars += [
+        {
+            "what": f"200 ms stall, {stall.what}",
+            "bar": "no two sends closer than 3/4 period; missed within 2",
+            "figure": f"closest {stall.closest:.3f} period; {stall.missed} missed of {stall.expected}",
+            "met": bool(stall.closest >= 0.75 and abs(stall.missed - stall.expected) <= 2),
+        }
+        for stall in stalls
+    ]
+    if options.json:
+        print(json.dumps({"bars": bars}))
+    else:
+        for bar in bars:
+            print(f"{'met   ' if bar['met'] else 'MISSED'} {bar['what']}: {bar['figure']} (bar: {bar['bar']})")
+
+
+if __name__ == "__main__":
+    main()
