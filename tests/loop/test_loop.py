@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 from fractions import Fraction
 from typing import Any
@@ -388,3 +390,22 @@ def test_a_forked_child_has_no_thread_and_can_let_go_of_the_loop() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert loop.status().running
     loop.stop()
+
+
+def test_the_interpreter_ends_with_loops_running() -> None:
+    program = """
+from onbeat.loop import DeviceSink, MemorySink, SendLoop
+from onbeat.device.device import DeviceInfo
+from onbeat.motion import Trajectory
+class Device:
+    info = DeviceInfo("joints", 1, "rad", "fake")
+    def write(self, command): pass
+    def hold(self): pass
+plan = Trajectory([0], [[0.0]])
+loops = [SendLoop(sink, 1000, plan) for sink in (MemorySink(1, 8), DeviceSink(Device()))]
+for loop in loops:
+    loop.start()
+print("end")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
