@@ -84,7 +84,7 @@ measure: setup
 
 # A wheel and an sdist, warnings of our sources being errors.
 wheel: setup
-	$(BIN)/python -c 'from scikit_build_core.build import build_sdist, build_wheel; print(build_sdist("dist"), build_wheel("dist", {"cmake.define.ONBEAT_WERROR": "ON"}))'
+	$(BIN)/python -c 'from scikit_build_core.build import build_sdist, build_wheel; print(build_sdist("dist"), build_wheel("dist", {"cmake.define.ONBEAT_WERROR": "ON", "build-dir": "build/warnings"}))'
 
 clean:
 	rm -rf $(VENV) build dist
