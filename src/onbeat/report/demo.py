@@ -256,4 +256,10 @@ def _loop_summary(rig: Rig, name: str, recorder: Recorder) -> LoopSummary:
     recorder.add_cycles(name, records)
     status: LoopStatus = loop.status()
     lateness_ns = records["wake_ns"] - records["deadline_ns"]
-    return LoopSummary(name, rig[name].config.rate_hz, status.cycles, status.missed, lateness_ns, str(status.realtime))
+    return LoopSummary(name, rig[name].config.rate_hz, status.cycles, status.missed, lateness_ns, _granted(status))
+
+
+def _granted(status: LoopStatus) -> str:
+    if status.refused:
+        return "; ".join(status.refused)
+    return "real-time priority granted" if status.realtime else "stepped on a manual clock"
