@@ -58,10 +58,11 @@ def test_yaml_of_the_rig_holds_what_was_measured(run: tuple[Story, Path, list[st
     story, folder, _ = run
     modules = load_rig_config(folder / "rig" / "rig.yaml").modules
     for each in story.measurements:
-        assert getattr(modules[each.module], each.key) == each.result.value
+        assert getattr(modules[each.module], each.key) == pytest.approx(each.result.value, rel=1e-5)
         provenance = modules[each.module].provenance_of(each.key)
         assert (provenance.source, provenance.date, provenance.host) == ("measured", "2026-11-30", "test")
-        assert (provenance.ci95, provenance.n) == (each.result.ci95, each.result.n)
+        assert provenance.ci95 == pytest.approx(each.result.ci95, rel=1e-5)
+        assert provenance.n == each.result.n
 
 
 def test_recording_holds_readings_decisions_and_cycles(run: tuple[Story, Path, list[str]]) -> None:

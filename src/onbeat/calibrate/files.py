@@ -39,7 +39,7 @@ def write_measured(
     Args:
         path: The module's YAML, or the rig's for a module written in place.
         key: "receive_latency", "action_latency" or "max_speed".
-        result: What was measured; the value is written in full.
+        result: What was measured; the value is written with six digits, more than any interval deserves.
         date: ISO 8601.
         host: The machine that measured.
         module: Name of the module where `path` is a rig's YAML.
@@ -49,16 +49,17 @@ def write_measured(
     """
     if not result.accepted or result.value is None or result.ci95 is None:
         raise BadInput(f"{key} was refused and is not written to {path}: {result.reason}")
+    value = float(f"{result.value:.6g}")
     block = {
         "source": "measured",
-        "value": float(result.value),
-        "ci95": float(result.ci95),
+        "value": value,
+        "ci95": float(f"{result.ci95:.6g}"),
         "n": int(result.n),
         "method": result.method,
         "date": date,
         "host": host,
     }
-    _write(Path(path), key, float(result.value), block, module)
+    _write(Path(path), key, value, block, module)
 
 
 def write_copied(path: str | Path, key: str, value: float, source: str, *, module: str | None = None) -> None:

@@ -57,7 +57,7 @@ class ModuleFile(_Keys):
     upper: Bounds | None = Field(None, description="highest target, one for all or one a joint, rad or m")
     params: dict[str, Any] = Field(default_factory=dict, description="handed to the device as they are")
     provenance: dict[Measured, ProvenanceBlock] = Field(
-        default_factory=dict, description="where the measured figures come from; written by onbeat calibrate"
+        default_factory=dict, description="where the measured figures come from; written by a measurement"
     )
 
 
