@@ -1,0 +1,95 @@
+"""A command and a measured motion, read and checked; what cannot be judged is refused here, with the reason."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onbeat.errors import BadInput
+
+__all__ = ("RefusedError", "Signals", "milliseconds", "read_signals")
+
+FloatArray = NDArray[np.float64]
+
+
+class RefusedError(Exception):
+    """Carries the reason of a refusal to the estimator that returns it; it never leaves this room."""
+
+    def __init__(self, reason: str, alternatives: tuple[float, ...] = ()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.alternatives = alternatives
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Both signals in seconds from the command's first sample, with the columns side by side.
+
+    Args:
+        command_s: Shape (n,).
+        command: Shape (n, width).
+        measured_s: Shape (m,).
+        measured: Shape (m, width).
+    """
+
+    command_s: FloatArray
+    command: FloatArray
+    measured_s: FloatArray
+    measured: FloatArray
+
+
+def read_signals(command_t_ns: ArrayLike, command: ArrayLike, measured_t_ns: ArrayLike, measured: ArrayLike) -> Signals:
+    """Bring stamps and values into one form.
+
+    Raises:
+        BadInput: shapes do not fit, or stamps are not integers of nanoseconds.
+        RefusedError: fewer than two samples, values that are not finite, or stamps that are not sorted.
+    """
+    command_ns, command_values = _columns("command", command_t_ns, command)
+    measured_ns, measured_values = _columns("measured", measured_t_ns, measured)
+    if command_values.shape[1] != measured_values.shape[1]:
+        raise BadInput(
+            f"command has {command_values.shape[1]} columns and measured has {measured_values.shape[1]}; give the same columns"
+        )
+    for name, values in (("command", command_values), ("measured", measured_values)):
+        if len(values) < 2:
+            raise RefusedError(f"{name} has {len(values)} samples; a delay needs a recording of a motion")
+        bad = int((~np.isfinite(values)).sum())
+        if bad:
+            raise RefusedError(f"{name} has {bad} values that are not finite, of {values.size}; leave those samples out")
+    _check_sorted("command", command_ns, strict=True)
+    _check_sorted("measured", measured_ns, strict=False)
+    start_ns = command_ns[0]
+    return Signals((command_ns - start_ns) / 1e9, command_values, (measured_ns - start_ns) / 1e9, measured_values)
+
+
+def _columns(name: str, t_ns: ArrayLike, values: ArrayLike) -> tuple[NDArray[np.int64], FloatArray]:
+    stamps = np.asarray(t_ns)
+    table = np.array(values, dtype=np.float64)
+    if table.ndim == 1:
+        table = table[:, None]
+    if stamps.ndim != 1 or table.ndim != 2 or len(stamps) != len(table) or table.shape[1] == 0:
+        raise BadInput(
+            f"{name} needs one stamp a sample: stamps of shape {stamps.shape} and values of shape {np.shape(values)} do not fit"
+        )
+    if len(stamps) and not np.issubdtype(stamps.dtype, np.integer):
+        raise BadInput(f"stamps of {name} must be integers of nanoseconds, not {stamps.dtype}; convert with to_ns")
+    return stamps.astype(np.int64), table
+
+
+def _check_sorted(name: str, t_ns: NDArray[np.int64], *, strict: bool) -> None:
+    steps = np.diff(t_ns)
+    back = np.flatnonzero(steps <= 0 if strict else steps < 0)
+    if len(back):
+        k = int(back[0])
+        step_ms = float(steps[k]) / 1e6
+        more = f", and {len(back) - 1} more" if len(back) > 1 else ""
+        raise RefusedError(
+            f"stamps of {name} are not sorted: sample {k + 1} comes {-step_ms:.3f} ms before sample {k}{more}; sort them and "
+            "drop repeats"
+        )
+
+
+def milliseconds(seconds: float) -> str:
+    """Write a duration for a sentence."""
+    return f"{seconds * 1e3:.1f} ms"
