@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src" / "onbeat"
 MODULES = sorted(SRC.rglob("*.py"))
-ROOMS = sorted(p.parent.name for p in SRC.glob("*/__init__.py"))
+ROOMS = sorted({p.parent.name for p in SRC.glob("*/*.py")})
 NATIVE = sorted(p for p in (ROOT / "cpp").rglob("*") if p.suffix in {".hpp", ".cpp"})
 
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "base", "manager", "types", "misc"}
