@@ -36,6 +36,7 @@ class Entry:
 
 COMMANDS: tuple[Entry, ...] = (
     Entry("demo", "onbeat.cli.demo", "Measure the delays of a simulated rig, then land a grasp with and without them."),
+    Entry("delay", "onbeat.cli.delay", "Say from a recording how late a robot's joints follow their commands."),
 )
 
 
@@ -128,6 +129,7 @@ def _help() -> str:
             "  --help     Print this; after a command, what that command does.",
             "",
             "Exit code: 0 good, 1 a finding, 2 could not run.",
+            "Example: onbeat delay my_dataset",
         )
     )
 

@@ -1,7 +1,7 @@
 """One page for one run: self-contained, without scripts, readable in light and dark, with its pictures inside.
 
-A picture is drawn on paper (`PALETTE` in the light column, for the .svg file); on the page each of those colours becomes a
-variable, so the same picture follows the reader's light or dark.
+A picture is drawn on light paper (`PALETTE`, first column). On a dark page a rule of style for each of those colours, as fill and
+as stroke, puts the dark one in its place: the picture follows its reader, and stands as drawn where such rules are not known.
 """
 
 import re
@@ -111,8 +111,14 @@ def page(
         body.append("</section>")
     if footer:
         body.append(f"<footer>{escape(footer)}</footer>")
-    parts = {"title": escape(title), "light": _variables(0), "dark": _variables(1), "body": "\n".join(body)}
-    return re.sub(r"\{(title|light|dark|body)\}", lambda hole: parts[hole[1]], _PAGE)
+    parts = {
+        "title": escape(title),
+        "light": _variables(0),
+        "dark": _variables(1),
+        "repaint": _repaint(),
+        "body": "\n".join(body),
+    }
+    return re.sub(r"\{(title|light|dark|repaint|body)\}", lambda hole: parts[hole[1]], _PAGE)
 
 
 def _figure(figure: Figure, prefix: str) -> str:
@@ -121,13 +127,11 @@ def _figure(figure: Figure, prefix: str) -> str:
 
 
 def _inline(svg: str, prefix: str) -> str:
-    """Make an SVG file part of a page: no prolog, ids of its own, colours by name, as wide as there is room."""
+    """Make an SVG file part of a page: no prolog, ids of its own, as wide as there is room."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = re.sub(r'(?<=\bid=")', prefix, svg)
     svg = re.sub(r'(?<=href="#)|(?<=url\(#)', prefix, svg)
-    for name, (light, _) in PALETTE.items():
-        svg = re.sub(re.escape(light) + r"(?![0-9a-f])", f"var(--{name})", svg, flags=re.I)
     head, rest = svg.split(">", 1)
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)
     return f'{head} role="img">{rest}'
@@ -148,6 +152,16 @@ def _variables(column: int) -> str:
     return "".join(f"--{name}:{colours[column]};" for name, colours in PALETTE.items())
 
 
+def _repaint() -> str:
+    """Write the rules that give a picture its dark colours, wherever it names the light ones."""
+    rules = []
+    for name, (light, _) in PALETTE.items():
+        for what in ("fill", "stroke", "stop-color"):
+            where = f'svg [style*="{what}: {light}" i],svg [style*="{what}:{light}" i],svg [{what}="{light}" i]'
+            rules.append(f"{where}{{{what}:var(--{name})!important}}")
+    return "\n".join(rules)
+
+
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -157,7 +171,8 @@ _PAGE = """<!doctype html>
 <title>{title}</title>
 <style>
 :root{color-scheme:light dark;{light}}
-@media (prefers-color-scheme:dark){:root{{dark}}}
+@media (prefers-color-scheme:dark){:root{{dark}}
+{repaint}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:62rem;padding:2.5rem 1.25rem 4rem;background:var(--paper);color:var(--ink)}
 body{font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
@@ -175,6 +190,7 @@ th,td{padding:.35rem .9rem .35rem 0;text-align:right;vertical-align:top;border-b
 th{font-weight:600;color:var(--muted)}
 .w{text-align:left}
 td.w{white-space:normal}
+td.w:not(:first-child){min-width:16rem}
 .dim{color:var(--muted)}
 footer{margin-top:3rem;border-top:1px solid var(--grid);padding-top:.75rem}
 </style>
