@@ -180,7 +180,7 @@ def _pool(episodes: Sequence[EpisodeDelay]) -> CalibrationResult:
 def _pool_joints(results: Sequence[CalibrationResult], joints: int) -> CalibrationResult:
     accepted = [r for r in results if r.accepted]
     if accepted:
-        return pool_delays(accepted)
+        return pool_delays(results)
     reason = f"none of {joints} arm joints can be told: {results[0].reason}" if results else "no joint of the arm was looked at"
     return CalibrationResult.refuse(_QUANTITY, reason, n=0, method=_METHOD)
 
