@@ -30,7 +30,7 @@ def test_covered_code_is_one_sentence_and_leaves_nothing(tmp_path: Path, capsys:
     ("arguments", "sentence"),
     [
         (["--seed", "-1"], "--seed is -1; it must be a whole number >= 0"),
-        (["--seed", "x"], "is not a valid int"),
+        (["--seed", "x"], "invalid value for '--seed'"),
         (["--motion", "nowhere.csv"], "nowhere.csv"),
         (["--fastt"], "did you mean '--fast'?"),
     ],

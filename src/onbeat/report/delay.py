@@ -220,11 +220,10 @@ _CAPTION = (
 
 
 def _value(result: CalibrationResult, more: str = "") -> str:
-    assert result.value is not None
-    assert result.ci95 is not None
-    return (
-        f"{_ms(result.value)} (95 %: {(result.value - result.ci95) * 1e3:.1f} to {(result.value + result.ci95) * 1e3:.1f}{more})"
-    )
+    if result.value is None or result.ci95 is None:
+        return "a delay that was refused"
+    low_s, high_s = result.value - result.ci95, result.value + result.ci95
+    return f"{_ms(result.value)} (95 %: {low_s * 1e3:.1f} to {high_s * 1e3:.1f}{more})"
 
 
 def _sentence(text: str) -> str:
