@@ -38,7 +38,7 @@ def main() -> None:
             {
                 "what": f"demo in real time, {module} {key}",
                 "bar": f"within {1e3 * limit_s:.0f} ms of truth",
-                "figure": f"{1e3 * figure['value']:.2f} ms, {1e3 * error_s:+.2f} ms off, interval +- {1e3 * figure['ci95']:.2f} ms",
+                "figure": f"{1e3 * figure['value']:.2f} +- {1e3 * figure['ci95']:.2f} ms, {1e3 * error_s:+.2f} ms off",
                 "met": abs(error_s) <= limit_s,
             }
         )

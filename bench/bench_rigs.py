@@ -70,12 +70,12 @@ def main() -> None:
     ]
     for name, hits in inside.items():
         worst = max(np.abs(errors[name]))
-        error = f"{100 * worst:.1f} %" if "speed" in name else f"{1e3 * worst:.2f} ms"
+        worst_error = f"{100 * worst:.1f} %" if "speed" in name else f"{1e3 * worst:.2f} ms"
         bars.append(
             {
                 "what": f"{len(seeds)} random rigs, {name}: truth inside the 95 % interval",
                 "bar": "printed",
-                "figure": f"{sum(hits)} of {len(hits)}; worst error {error}",
+                "figure": f"{sum(hits)} of {len(hits)}; worst error {worst_error}",
                 "met": True,
             }
         )

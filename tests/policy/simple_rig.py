@@ -1,4 +1,4 @@
-"""A rig without dynamics for the tests of this room: an axis that is where it was told to be, and a camera that shows a number."""
+"""A rig without dynamics, for tests: an axis that is where it was told to be, and a camera that shows a number."""
 
 from typing import Any
 

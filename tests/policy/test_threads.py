@@ -30,7 +30,7 @@ def test_equal_instants_run_in_the_order_of_adding() -> None:
     seen: list[str] = []
     drive = Drive(ManualClock())
     for name in ("b", "a"):
-        drive.add(name, lambda now_ns, name=name: seen.append(name) or now_ns + 10)  # type: ignore[misc]
+        drive.add(name, lambda now_ns, name=name: seen.append(name) or now_ns + 10)  # type: ignore[misc,func-returns-value]
     drive.run_until(10)
     assert seen == ["b", "a", "b", "a"]
 

@@ -299,4 +299,4 @@ def _chirp(travel: Travel) -> NDArray[np.float64]:
     t = np.arange(0.0, travel.sweep_s + _SWEEP_STEP_S / 2, _SWEEP_STEP_S)
     phase = 2 * np.pi * (low * t + (high - low) * t**2 / (2 * travel.sweep_s))
     fade = np.clip(np.minimum(t, travel.sweep_s - t) / 0.5, 0.0, 1.0)
-    return np.sin(phase) * fade**2 * (3 - 2 * fade)
+    return np.asarray(np.sin(phase) * fade**2 * (3 - 2 * fade))

@@ -52,17 +52,16 @@ class Demonstration:
 
     def height_at_many(self, phase_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give the height above the point to grasp, 0 at the instant of closing."""
-        seconds = (np.asarray(phase_ns) - self.close_ns) * 1e-9
+        seconds = _since_s(phase_ns, self.close_ns)
         fall_s = self.hover_m / DESCENT_MPS
         # Distance left to fall: a ramp whose two corners are rounded over RAMP_S.
-        rounded = _rounded_ramp(-seconds) - _rounded_ramp(-seconds - fall_s)
-        return DESCENT_MPS * (rounded - _rounded_ramp(np.zeros(1))[0])
+        rounded: NDArray[np.float64] = _rounded_ramp(-seconds) - _rounded_ramp(-seconds - fall_s)
+        return np.asarray(DESCENT_MPS * (rounded - _rounded_ramp(np.zeros(1))[0]))
 
     def opening_at_many(self, phase_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give the opening of the jaws in metres, shape (n, 1)."""
-        seconds = (np.asarray(phase_ns) - self.close_ns) * 1e-9
-        closed = np.clip(seconds / CLOSE_S + 0.5, 0.0, 1.0)
-        return (self.open_m + (self.closed_m - self.open_m) * closed)[:, None]
+        closed = np.clip(_since_s(phase_ns, self.close_ns) / CLOSE_S + 0.5, 0.0, 1.0)
+        return np.asarray(self.open_m + (self.closed_m - self.open_m) * closed)[:, None]
 
 
 class DemonstratedGrasp:
@@ -130,8 +129,12 @@ class DemonstratedGrasp:
         return int(ages_ns[-2] - ages_ns[-1]) if len(ages_ns) > 1 else 0
 
 
+def _since_s(phase_ns: NDArray[np.int64], start_ns: int) -> NDArray[np.float64]:
+    return np.asarray((np.asarray(phase_ns) - start_ns) * 1e-9, dtype=np.float64)
+
+
 def _rounded_ramp(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """max(0, t) with its corner rounded by a parabola over RAMP_S."""
     half = RAMP_S / 2
     inside = np.clip(seconds + half, 0.0, RAMP_S)
-    return inside**2 / (2 * RAMP_S) + np.maximum(seconds - half, 0.0)
+    return np.asarray(inside**2 / (2 * RAMP_S) + np.maximum(seconds - half, 0.0))

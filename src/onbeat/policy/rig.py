@@ -55,8 +55,10 @@ class Module:
         self.receive_latency_s = config.receive_latency
         self.action_latency_s = config.action_latency
         self.max_speed = config.max_speed
-        kind, width, capacity = ("object", 0, _FRAMES) if self.info.width == 0 else ("linear", self.info.width, _HISTORY)
-        self.stream = Stream(self.name, clock, kind, width, capacity)
+        if self.info.width == 0:
+            self.stream = Stream(self.name, clock, "object", 0, _FRAMES)
+        else:
+            self.stream = Stream(self.name, clock, "linear", self.info.width, _HISTORY)
         self.loop: SendLoop | None = None
         self.plan: Trajectory | None = None
         self.repeated = 0

@@ -127,9 +127,10 @@ class Runner:
 
     def _observe(self) -> Observation | None:
         """Give the streams at the newest frame that is new, or None where one of them has not come so far yet."""
-        if len(self._camera.stream) == 0 or self._camera.stream.newest_ns == self._anchor_ns:
+        newest_ns = self._camera.stream.newest_ns
+        if newest_ns is None or newest_ns == self._anchor_ns:
             return None
-        observation = align(self.rig.streams, self._camera.stream.newest_ns)
+        observation = align(self.rig.streams, newest_ns)
         if not observation.complete:
             hopeless = [why for why in observation.missing.values() if not why.startswith("not yet")]
             if hopeless:

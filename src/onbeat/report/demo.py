@@ -5,6 +5,7 @@ This is the one place where what measures and plans meets the simulator's ledger
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from onbeat.calibrate.procedure import (
 )
 from onbeat.capture.blob import detect_cup
 from onbeat.clock import Clock, ManualClock, SystemClock
-from onbeat.device import ModuleConfig
+from onbeat.device import Device, ModuleConfig
 from onbeat.device.load import copy_rig, simulated_rig_path
 from onbeat.device.simulated import World
 from onbeat.errors import OnbeatError
@@ -95,7 +96,7 @@ def run_demo(options: DemoOptions, folder: Path, date: str, host: str, tell: Cal
     cup = Playback(demonstration.cup)
     world = World(options.seed, clock, cup, fast=options.fast)
     rig_path = copy_rig(simulated_rig_path(), folder / "rig")
-    devices = {"arm": world.arm, "gripper": world.gripper, "camera": world.camera}
+    devices: dict[str, Device] = {"arm": world.arm, "gripper": world.gripper, "camera": world.camera}
     recorder = Recorder(folder / "recording.mcap", clock.id, threaded=not options.fast)
     with recorder, load_rig(rig_path, clock, devices) as rig:
         _record_readings(rig, recorder)
@@ -245,7 +246,7 @@ def _liveliest_ns(clip: Clip) -> int:
 def _record_readings(rig: Rig, recorder: Recorder) -> None:
     for name, module in rig.modules.items():
         recorder.add_stream(name)
-        module.listeners.append(lambda reading, name=name: recorder.add_reading(name, reading))
+        module.listeners.append(partial(recorder.add_reading, name))
 
 
 def _loop_summary(rig: Rig, name: str, recorder: Recorder) -> LoopSummary:
