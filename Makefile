@@ -50,8 +50,8 @@ CXX_CHECK := $(CXX) -std=c++20 -g -O1 -Wall -Wextra -Wshadow -Werror -pthread -f
 # The thread sanitizer needs memory where it expects it; setarch turns the randomised layout off where there is one.
 FIXED_LAYOUT := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-native-test: $(CXX_TESTS:%=build/sanitized/address,undefined/%.ok) $(CXX_TESTS:%=build/sanitized/thread/%.ok)
-	@echo "$(words $(CXX_TESTS)) native tests passed under address, undefined and thread sanitizers"
+native-test: $(CXX_TESTS:%=build/sanitized/address,undefined/%.ok) $(CXX_TESTS:%=build/sanitized/thread/%.ok) build/sanitized/thread/wrong/racy_ring.caught
+	@echo "$(words $(CXX_TESTS)) native tests passed under address, undefined and thread sanitizers; the racy ring was caught"
 
 define sanitized
 build/sanitized/$(1)/%.o: cpp/src/%.cpp $(CXX_HEADERS)
@@ -67,6 +67,13 @@ endef
 $(eval $(call sanitized,thread))
 comma := ,
 $(eval $(call sanitized,address$(comma)undefined))
+# A wrong version that is kept because it teaches: the thread sanitizer must find its race.
+build/sanitized/thread/wrong/%.caught: cpp/tests/wrong/%.cpp
+	@mkdir -p $(@D)
+	$(CXX_CHECK) -fsanitize=thread $< -o $(basename $@)
+	! $(FIXED_LAYOUT) timeout 120 $(basename $@) > $(basename $@).log 2>&1
+	grep -q "WARNING: ThreadSanitizer: data race" $(basename $@).log
+	@touch $@
 .SECONDARY:
 
 docs: setup

@@ -57,25 +57,23 @@ class Values {
   std::vector<double> many_;
 };
 
-double ms(std::uint64_t ns) { return static_cast<double>(ns) * 1e-6; }
-
 [[noreturn]] void refuse(const Stream& stream, const Answer& answer) {
   const char* name = stream.name.c_str();
   const Series& series = *stream.series;
   switch (answer.how) {
     case How::forgotten:
       raise("Forgotten", text("query is %.3f ms older than the oldest sample of '%s'; ask sooner, or keep more than %zu samples",
-                              ms(answer.gap_ns), name, series.options().capacity));
+                              milliseconds(answer.gap_ns), name, series.options().capacity));
     case How::gap:
       if (stream.holds_objects())
         raise("Gap", text("no sample of '%s' lies within %.3f ms of the query, those around it are %.3f ms apart; raise tolerance_s or "
                           "use hold",
-                          name, ms(series.options().tolerance_ns), ms(answer.gap_ns)));
+                          name, milliseconds(series.options().tolerance_ns), milliseconds(answer.gap_ns)));
       raise("Gap", text("the samples of '%s' around the query are %.3f ms apart and %.3f ms are allowed; raise max_gap_s or use hold", name,
-                        ms(answer.gap_ns), ms(series.options().max_gap_ns)));
+                        milliseconds(answer.gap_ns), milliseconds(series.options().max_gap_ns)));
     default:
       if (answer.gap_ns > 0)
-        raise("NotYet", text("query is %.3f ms newer than the newest sample of '%s'; wait or use hold", ms(answer.gap_ns), name));
+        raise("NotYet", text("query is %.3f ms newer than the newest sample of '%s'; wait or use hold", milliseconds(answer.gap_ns), name));
       raise("NotYet", text("'%s' holds %zu samples, too few for this query; wait", name, series.size()));
   }
 }

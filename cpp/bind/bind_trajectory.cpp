@@ -63,7 +63,7 @@ std::string repr(const Plan& self) {
   const Trajectory& path = *self.path;
   return text("Trajectory(%s, width %zu, %zu knots from %lld ns over %.3f ms, lead %.3f ms)", name_of(path.kind()), path.width(),
               path.size(), static_cast<long long>(path.start_ns()), milliseconds(path.start_ns(), path.end_ns()),
-              static_cast<double>(path.lead_ns()) * 1e-6);
+              milliseconds(0, path.lead_ns()));
 }
 
 Py_hash_t hash(const Plan& self) {

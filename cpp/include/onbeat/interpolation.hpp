@@ -36,7 +36,7 @@ struct Stencil {
 
   [[nodiscard]] double bracket_s() const noexcept { return seconds(elapsed_ns(times_ns[before], times_ns[before + 1])); }
   // Seconds from the start of the bracket, negative before it.
-  [[nodiscard]] double time_s(std::size_t k) const noexcept { return 1e-3 * milliseconds(times_ns[before], times_ns[k]); }
+  [[nodiscard]] double time_s(std::size_t k) const noexcept { return seconds(times_ns[before], times_ns[k]); }
   [[nodiscard]] const double* rate(std::size_t k) const noexcept { return rates[k]; }
   [[nodiscard]] bool rated(std::size_t k) const noexcept { return rates[k] != nullptr; }
 };
@@ -230,18 +230,23 @@ inline double second_derivative(const Stencil& s, std::size_t k, std::size_t n) 
   return std::sqrt(squared);
 }
 
-// |alpha| at the middle of three samples, rad/s^2: twice the second derivative of the quaternion across the direction of q
-// (along it lies the centripetal part, -q omega^2 / 4).
+// The rotation vector from q to another quaternion, as the tangent at q in four dimensions: half of its length is the angle. By
+// (2 sin + tan) / 3, which is x + x^5 / 20 and costs no trigonometry.
+inline void tangent(const double* q, const double* other, double* out) noexcept {
+  const double cosine = quaternion::dot(q, other);
+  const double scale = 2.0 * (2.0 + 1.0 / cosine) / 3.0;
+  for (std::size_t c = 0; c < 4; ++c) out[c] = scale * (other[c] - cosine * q[c]);
+}
+
+// |alpha| at the middle of three samples, rad/s^2.
 inline double angular_acceleration(const Stencil& s, std::size_t k, std::size_t column) noexcept {
   const double left = s.time_s(k) - s.time_s(k - 1);
   const double right = s.time_s(k + 1) - s.time_s(k);
-  const double* q = s.rows[k] + column;
-  double second[4];
-  for (std::size_t c = 0; c < 4; ++c)
-    second[c] = ((s.rows[k + 1][column + c] - q[c]) / right - (q[c] - s.rows[k - 1][column + c]) / left) * 2.0 / (left + right);
-  const double along = quaternion::dot(second, q);
-  for (std::size_t c = 0; c < 4; ++c) second[c] -= along * q[c];
-  return 2.0 * norm(second, 4);
+  double before[4], after[4];
+  tangent(s.rows[k] + column, s.rows[k - 1] + column, before);
+  tangent(s.rows[k] + column, s.rows[k + 1] + column, after);
+  for (std::size_t c = 0; c < 4; ++c) after[c] = (after[c] / right + before[c] / left) * 2.0 / (left + right);
+  return norm(after, 4);
 }
 
 // The largest of a measure at the two ends of the bracket, where the neighbours are known; NaN where neither is.
@@ -310,13 +315,17 @@ inline double cubic_bound(const Stencil& s) noexcept {
 
 }  // namespace interpolation
 
+// For how much larger the derivative may be inside the bracket than where it was taken: enough for all of 100,000 queries of
+// motion up to 9 Hz sampled at 100 Hz with 20 % jitter, where without it 1.3 % erred by more than their bound.
+inline constexpr double kMargin = 1.4;
+
 // Bounds from the law of each method with the derivative taken from the samples next to the bracket: |x''| h^2 / 8 for
-// linear and slerp, |x''''| h^4 / 384 for Hermite, |x''''| / 24 times the product of distances for cubic.
+// linear and slerp, |x''''| h^4 / 384 for Hermite, |x''''| / 24 times the product of distances for cubic; times kMargin.
 inline ErrorBound error_bound(Interpolation kind, const Stencil& s) noexcept {
   ErrorBound bound;
   if (s.before + 1 >= s.count || kind == Interpolation::hold || kind == Interpolation::object) return bound;
   if (kind == Interpolation::cubic) {
-    bound.value = interpolation::cubic_bound(s);
+    bound.value = kMargin * interpolation::cubic_bound(s);
     return bound;
   }
   const double h = s.bracket_s();
@@ -325,7 +334,7 @@ inline ErrorBound error_bound(Interpolation kind, const Stencil& s) noexcept {
   for (std::size_t k = 0; k < s.count; ++k) rated = rated && s.rated(k);
   // Hermite inside the bracket, but a neighbour without a rate: not known.
   if (!rated && s.rated(s.before) && s.rated(s.before + 1)) return bound;
-  const double scale = rated ? h * h * h * h / 384.0 : h * h / 8.0;
+  const double scale = kMargin * (rated ? h * h * h * h / 384.0 : h * h / 8.0);
   double value = 0.0, rotation = 0.0;
   if (turn > 0)
     value = scale * interpolation::largest(s, [&](std::size_t k) {

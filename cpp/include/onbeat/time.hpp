@@ -25,11 +25,14 @@ constexpr double fraction(Ns from, Ns t, Ns to) noexcept {
   return static_cast<double>(elapsed_ns(from, t)) / static_cast<double>(elapsed_ns(from, to));
 }
 
-constexpr double seconds(std::uint64_t ns) noexcept { return static_cast<double>(ns) * 1e-9; }
+// Divided, not multiplied by 1e-9, so that 3'200'000 ns are the double nearest to 0.0032 s.
+constexpr double seconds(std::uint64_t ns) noexcept { return static_cast<double>(ns) / 1e9; }
+constexpr double milliseconds(std::uint64_t ns) noexcept { return static_cast<double>(ns) / 1e6; }
 
-// The signed difference in milliseconds, for messages.
+// The signed time from one instant to another.
+constexpr double seconds(Ns from, Ns to) noexcept { return from <= to ? seconds(elapsed_ns(from, to)) : -seconds(elapsed_ns(to, from)); }
 constexpr double milliseconds(Ns from, Ns to) noexcept {
-  return from <= to ? static_cast<double>(elapsed_ns(from, to)) * 1e-6 : -(static_cast<double>(elapsed_ns(to, from)) * 1e-6);
+  return from <= to ? milliseconds(elapsed_ns(from, to)) : -milliseconds(elapsed_ns(to, from));
 }
 
 }  // namespace onbeat
