@@ -1,6 +1,7 @@
 // The answers of a stream: one, or many as columns.
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -13,6 +14,9 @@
 namespace onbeat::bind {
 
 namespace {
+
+constexpr std::uint32_t kInfinite = 0x7f800000u;
+constexpr std::uint16_t kUnknown = 0x7fc0u;
 
 nb::object bound_of(const Sample& sample) {
   if (std::isnan(sample.bound.value)) return nb::none();
@@ -197,11 +201,12 @@ void bind_many(nb::module_& m) {
 }  // namespace
 
 Coarse::Coarse(double value) noexcept {
-  float rounded = static_cast<float>(value);
-  if (static_cast<double>(rounded) < value) rounded = std::nextafter(rounded, std::numeric_limits<float>::infinity());
-  const auto bits = std::bit_cast<std::uint32_t>(rounded);
-  // Not a number stays one; a positive number goes up to the next that ends in sixteen zeros.
-  bits_ = static_cast<std::uint16_t>(std::isnan(value) ? 0x7fc0u : (bits + 0xffffu) >> 16);
+  // Zero stays zero and not a number stays so; a positive number goes up to the next that ends in sixteen zeros, which also
+  // covers that float rounds to the nearest.
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  const std::uint32_t up = value > 0.0 ? bits + 0x10000u : bits;
+  bits_ = static_cast<std::uint16_t>(std::min(up, kInfinite) >> 16);
+  if (std::isnan(value)) bits_ = kUnknown;
 }
 
 double Coarse::value() const noexcept { return std::bit_cast<float>(static_cast<std::uint32_t>(bits_) << 16); }

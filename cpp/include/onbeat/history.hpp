@@ -49,38 +49,21 @@ class History {
 
   void copy_value(View v, std::size_t index, double* to) const noexcept { copy(value(v, index), width_, to); }
 
-  // How many samples, of at least one, are not after t. Gallops from `near`: constant for a query at the newest stamp and for
-  // the next of sorted queries, logarithmic in the distance else.
+  // How many samples, of at least one, are not after t. Next to `near` (the newest stamp; the next of sorted queries) two probes
+  // answer; else it gallops from where t would lie if the samples were evenly spaced, which no spacing makes worse than
+  // logarithmic.
   [[nodiscard]] std::size_t count_until(View v, Ns t_ns, std::size_t near) const noexcept {
-    std::size_t low = 0, high = v.size;  // the answer lies in [low, high]
-    const std::size_t start = std::min(near, v.size - 1);
-    if (time(v, start) <= t_ns) {
-      low = start + 1;
-      for (std::size_t step = 1; low + step <= v.size; step *= 2) {
-        if (time(v, low + step - 1) > t_ns) {
-          high = low + step - 1;
-          break;
-        }
-        low += step;
-      }
-    } else {
-      high = start;
-      for (std::size_t step = 1; step <= high; step *= 2) {
-        if (time(v, high - step) <= t_ns) {
-          low = high - step + 1;
-          break;
-        }
-        high -= step;
-      }
+    const std::size_t last = v.size - 1;
+    std::size_t start = std::min(near, last);
+    const bool forward = time(v, start) <= t_ns;
+    if (forward && (start == last || time(v, start + 1) > t_ns)) return start + 1;
+    if (!forward && (start == 0 || time(v, start - 1) <= t_ns)) return start;
+    const Ns oldest_ns = time(v, 0);
+    if (oldest_ns < t_ns) {
+      const double share = seconds(elapsed_ns(oldest_ns, t_ns)) / seconds(elapsed_ns(oldest_ns, time(v, last)));
+      start = static_cast<std::size_t>(std::min(share, 1.0) * static_cast<double>(last));
     }
-    while (low < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      if (time(v, middle) <= t_ns)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
+    return gallop(v, t_ns, start);
   }
 
   // Numbers that `gather` needs for so many samples.
@@ -93,14 +76,16 @@ class History {
     stencil.width = width_;
     // A stream that takes rates but was given none is not made to read them.
     const bool rates = rated_.load(std::memory_order_acquire);
+    const std::size_t width = width_;  // in a register: after each atomic load a member is read again
     for (std::size_t k = 0; k < stencil.count; ++k) {
-      stencil.times_ns[k] = time(v, first + k);
-      copy(value(v, first + k), width_, to);
+      const std::size_t at = slot(v, first + k);
+      stencil.times_ns[k] = times_[at].load(std::memory_order_acquire);
+      copy(values_.data() + at * width, width, to);
       stencil.rows[k] = to;
       stencil.rates[k] = nullptr;
-      to += width_;
+      to += width;
       if (!rates) continue;
-      copy(rate(v, first + k), rate_width_, to);
+      copy(rates_.data() + at * rate_width_, rate_width_, to);
       if (!std::isnan(to[0])) stencil.rates[k] = to;
       to += rate_width_;
     }
@@ -138,6 +123,43 @@ class History {
  private:
   using Number = std::atomic<double>;
   static_assert(Number::is_always_lock_free && std::atomic<Ns>::is_always_lock_free);
+
+  [[nodiscard]] std::size_t gallop(View v, Ns t_ns, std::size_t start) const noexcept {
+    const std::size_t capacity = capacity_;
+    const std::atomic<Ns>* const times = times_.data();
+    const auto until = [=](std::size_t index) {
+      const std::size_t raw = v.first + index;
+      return times[raw < capacity ? raw : raw - capacity].load(std::memory_order_acquire) <= t_ns;
+    };
+    std::size_t low = 0, high = v.size;  // the answer lies in [low, high]
+    if (until(start)) {
+      low = start + 1;
+      for (std::size_t step = 1; low + step <= v.size; step *= 2) {
+        if (!until(low + step - 1)) {
+          high = low + step - 1;
+          break;
+        }
+        low += step;
+      }
+    } else {
+      high = start;
+      for (std::size_t step = 1; step <= high; step *= 2) {
+        if (until(high - step)) {
+          low = high - step + 1;
+          break;
+        }
+        high -= step;
+      }
+    }
+    // Without a branch on the data: the outcomes are random, and each wrong guess costs more than a probe.
+    for (std::size_t n = high - low; n > 0;) {
+      const std::size_t half = n / 2;
+      const bool below = until(low + half);
+      low = below ? low + half + 1 : low;
+      n = below ? n - half - 1 : half;
+    }
+    return low;
+  }
 
   [[nodiscard]] std::size_t slot(View v, std::size_t index) const noexcept {
     const std::size_t raw = v.first + index;

@@ -59,6 +59,12 @@ constexpr std::size_t reach(Interpolation kind) noexcept {
   }
 }
 
+// Exact where the two are equal. std::lerp asks for the signs, and on random data each wrong guess costs more than the rest.
+inline double between(double a, double b, double u) noexcept {
+  const double x = a + u * (b - a);
+  return std::isfinite(x) ? x : (1.0 - u) * a + u * b;  // the difference of two huge numbers overflows
+}
+
 struct Weights {
   double rise, from_rate, to_rate;  // of the step from value to value and of the two rates times h
 };
@@ -172,7 +178,7 @@ inline void interpolate(Interpolation kind, const Stencil& s, Ns t_ns, double* o
   const std::size_t turn = kind == Interpolation::pose ? 3 : kind == Interpolation::slerp ? 0 : s.width;  // columns before the rotation
   const bool rated = s.rated(s.before) && s.rated(s.before + 1);
   if (!rated) {
-    for (std::size_t k = 0; k < turn; ++k) out[k] = std::lerp(a[k], b[k], u);
+    for (std::size_t k = 0; k < turn; ++k) out[k] = interpolation::between(a[k], b[k], u);
     if (turn < s.width) quaternion::slerp(a + turn, b + turn, u, out + turn);
     return;
   }
@@ -218,16 +224,29 @@ inline double norm(const double* values, std::size_t n) noexcept {
   return std::sqrt(squared);
 }
 
+// The second derivative at the middle of three samples is the difference of the slopes on both sides over the distance of their
+// middles. As three factors, because this is done for each column, and a division costs as much as the rest.
+struct Slopes {
+  double left, right, over;
+
+  Slopes(const Stencil& s, std::size_t k) noexcept {
+    const double before = s.time_s(k) - s.time_s(k - 1);
+    const double after = s.time_s(k + 1) - s.time_s(k);
+    left = 1.0 / before;
+    right = 1.0 / after;
+    over = 2.0 / (before + after);
+  }
+};
+
 // |x''| at the middle of three samples k-1, k, k+1, over columns [0, n).
 inline double second_derivative(const Stencil& s, std::size_t k, std::size_t n) noexcept {
-  const double left = s.time_s(k) - s.time_s(k - 1);
-  const double right = s.time_s(k + 1) - s.time_s(k);
+  const Slopes slopes(s, k);
   double squared = 0.0;
   for (std::size_t c = 0; c < n; ++c) {
-    const double x = ((s.rows[k + 1][c] - s.rows[k][c]) / right - (s.rows[k][c] - s.rows[k - 1][c]) / left) * 2.0 / (left + right);
+    const double x = (s.rows[k + 1][c] - s.rows[k][c]) * slopes.right - (s.rows[k][c] - s.rows[k - 1][c]) * slopes.left;
     squared += x * x;
   }
-  return std::sqrt(squared);
+  return std::sqrt(squared) * slopes.over;
 }
 
 // The rotation vector from q to another quaternion, as the tangent at q in four dimensions: half of its length is the angle. By
@@ -240,13 +259,12 @@ inline void tangent(const double* q, const double* other, double* out) noexcept 
 
 // |alpha| at the middle of three samples, rad/s^2.
 inline double angular_acceleration(const Stencil& s, std::size_t k, std::size_t column) noexcept {
-  const double left = s.time_s(k) - s.time_s(k - 1);
-  const double right = s.time_s(k + 1) - s.time_s(k);
+  const Slopes slopes(s, k);
   double before[4], after[4];
   tangent(s.rows[k] + column, s.rows[k - 1] + column, before);
   tangent(s.rows[k] + column, s.rows[k + 1] + column, after);
-  for (std::size_t c = 0; c < 4; ++c) after[c] = (after[c] / right + before[c] / left) * 2.0 / (left + right);
-  return norm(after, 4);
+  for (std::size_t c = 0; c < 4; ++c) after[c] = after[c] * slopes.right + before[c] * slopes.left;
+  return norm(after, 4) * slopes.over;
 }
 
 // The largest of a measure at the two ends of the bracket, where the neighbours are known; NaN where neither is.

@@ -58,8 +58,9 @@ inline void slerp(const double* a, const double* b, double u, double* out) noexc
   const Chords chords(a, end);
   const double part = u * chords.angle();
   const double sine = chords.sine();
-  const double to = sine == 0.0 ? u : std::sin(part) / sine;
-  const double from = std::cos(part) - chords.cosine() * to;  // sin((1 - u) angle) / sin(angle)
+  const double sine_of_part = std::sin(part), cosine_of_part = std::cos(part);  // side by side: one call
+  const double to = sine == 0.0 ? u : sine_of_part / sine;
+  const double from = cosine_of_part - chords.cosine() * to;  // sin((1 - u) angle) / sin(angle)
   for (int k = 0; k < 4; ++k) out[k] = from * a[k] + to * end[k];
 }
 

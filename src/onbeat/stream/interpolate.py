@@ -30,8 +30,8 @@ class Method:
     samples_after: int
 
 
-# A hold of the sample before errs by x' h (the nearest by half of it); then the remainders of interpolation at equal spacing. With
-# rates slerp and pose have the order and the constant of hermite.
+# A hold of the sample before errs by x' h (the nearest by half of it); then the remainders of interpolation at equal spacing.
+# With rates slerp and pose have the order and the constant of hermite.
 METHODS = MappingProxyType(
     {
         method.kind: method
