@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "onbeat.cli.main", "demo", "--json", "--headless", "--seed", str(options.seed)]
+        command = [str(Path(sys.executable).with_name("onbeat")), "demo", "--json", "--headless", "--seed", str(options.seed)]
         start = time.monotonic()
         done = subprocess.run([*command, "--out", str(Path(folder) / "out")], capture_output=True, text=True, check=True)
         wall_s = time.monotonic() - start
