@@ -15,6 +15,8 @@ def print_story(terminal: "Terminal", story: "Story", folder: "Path") -> None:
     """Print how the demo went and where its folder is; with --json the terminal stays silent."""
     from onbeat.report.demo_words import GRASP_HEADER, MEASURED_HEADER, grasp_row, measured_row, quantity
 
+    terminal.say(f"Rig {story.seed}, {story.motion}.")
+    terminal.say()
     rows = [measured_row(each) for each in story.measurements]
     styles = [{True: None, False: "red", None: "dim"}[each.covered] for each in story.measurements]
     terminal.table(MEASURED_HEADER, rows, styles=styles)
