@@ -12,7 +12,7 @@ FOLDER = Path("onbeat-demo")
 def test_terminal_ends_with_numbers_grasps_and_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     print_story(Terminal(), fake_story(), FOLDER)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("Rig 0, ")
+    assert lines[0].startswith("Rig ")
     lines = lines[2:]
     assert lines[0].split() == ["quantity", "measured", "95", "%", "interval", "truth", "inside?"]
     assert [line.split()[-1] for line in lines[1:8]] == ["inside"] * 4 + ["outside"] + ["inside"] * 2
