@@ -124,8 +124,8 @@ def camera_of(frames: int, fps: float, seed: int) -> Outcome:
     late = np.where(rng.uniform(size=frames) < 0.03, rng.uniform(0.005, 0.06, frames), 0.0)
     receive = middle + 0.045 + 0.0015 * rng.normal(size=frames) + late
     shown = before[readable]
-    stamps = (np.round(values * 1e9).astype(np.int64) for values in (drawn[shown], holds[shown], receive[readable]))
-    result = camera_latency(*stamps, 0.025, frames_seen=frames)
+    payload, hold, stamp = (np.round(values * 1e9).astype(np.int64) for values in (drawn[shown], holds[shown], receive[readable]))
+    result = camera_latency(payload, hold, stamp, 0.025, frames_seen=frames)
     return Outcome(None, None) if result.value is None else Outcome(result.value - 0.045, result.ci95)
 
 

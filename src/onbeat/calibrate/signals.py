@@ -85,7 +85,7 @@ def _check_sorted(name: str, t_ns: NDArray[np.int64], *, strict: bool) -> None:
         step_ms = float(steps[k]) / 1e6
         more = f", and {len(back) - 1} more" if len(back) > 1 else ""
         raise RefusedError(
-            f"stamps of {name} are not sorted: sample {k + 1} comes {-step_ms:.3f} ms before sample {k}{more}; sort them and "
+            f"stamps of {name} are not sorted: sample {k + 1} comes {abs(step_ms):.3f} ms before sample {k}{more}; sort them and "
             "drop repeats"
         )
 
