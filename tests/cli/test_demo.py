@@ -13,9 +13,17 @@ def test_fast_demo_leaves_a_folder_and_one_document(tmp_path: Path, capsys: pyte
     printed = json.loads(captured.out)
     assert captured.err == ""
     assert json.loads((out / "result.json").read_text()) == printed
-    assert {path.name for path in out.iterdir()} == {"result.json", "story.svg", "report.html", "recording.mcap", "rig"}
+    assert {path.name for path in out.iterdir()} == {
+        "result.json",
+        "story.svg",
+        "report.html",
+        "recording.mcap",
+        "demo.log",
+        "rig",
+    }
     assert printed["run"]["folder"] == str(out)
     assert (out / "story.svg").read_text().startswith("<?xml")
+    assert "gripper: Scheduled 16 waypoints (15 in the future)" in (out / "demo.log").read_text()
 
 
 def test_covered_code_is_one_sentence_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

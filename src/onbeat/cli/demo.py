@@ -1,8 +1,11 @@
 """`onbeat demo`: measure the delays of a simulated rig, then land a grasp with and without them."""
 
+import logging
 import os
 import platform
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
@@ -66,7 +69,7 @@ def run(
     began = datetime.now(timezone.utc).isoformat(timespec="seconds")
     clock = SystemClock()
     start_ns = clock.now_ns()
-    with run_folder("onbeat-demo", out) as folder, terminal.steps(_STEPS, quiet=headless) as tell:
+    with run_folder("onbeat-demo", out) as folder, _log(folder.path("demo.log")), terminal.steps(_STEPS, quiet=headless) as tell:
         story = run_demo(options, folder.path("."), began, platform.node(), tell)
         run_facts = {
             **story.run,
@@ -88,6 +91,22 @@ def run(
     if not headless and not json:
         _open(folder.final / "report.html")
     return GOOD
+
+
+@contextmanager
+def _log(path: Path) -> Iterator[None]:
+    """Keep what the modules and the runner say of each chunk: the lines to watch when a real rig misbehaves."""
+    handler = logging.FileHandler(path, encoding="utf-8")
+    logger = logging.getLogger("onbeat")
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+        handler.close()
 
 
 def _open(page: Path) -> None:
