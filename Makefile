@@ -2,40 +2,50 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.ready
+READY := $(VENV)/.ready
+DEV := $(VENV)/.dev
 UV := $(shell command -v uv 2>/dev/null)
 NATIVE := $(shell find cpp -name '*.hpp' -o -name '*.cpp') CMakeLists.txt
 
-.PHONY: demo test test-all setup lint types native-test stub stub-check docs examples bench measure wheel clean
+.PHONY: demo test test-all setup dev lint types native-test stub stub-check docs examples bench measure wheel clean
 
 demo: setup
 	$(BIN)/onbeat demo
 
-test: setup
+test: dev
 	$(BIN)/python -m pytest -q -m "not slow"
 
-test-all: setup
+test-all: dev
 	$(BIN)/python -m pytest -q
 
-setup: $(STAMP)
+setup: $(READY)
 
-# Build tools go into the environment first, so that an edit of the native core rebuilds in seconds, not in a fresh build environment.
-$(STAMP): pyproject.toml $(NATIVE) .ci/environment
-	@PYTHON="$(PYTHON)" UV="$(UV)" VENV="$(VENV)" bash .ci/environment
+# What `make demo` needs. Build tools go into the environment itself, so that an edit of the native core rebuilds in seconds.
+$(READY): pyproject.toml $(NATIVE) .ci/environment
+	@echo "setting up $(VENV) and building the native core (the first time takes a minute or two)" >&2
+	@PYTHON="$(PYTHON)" UV="$(UV)" VENV="$(VENV)" bash .ci/environment build
+	@touch $@
+
+dev: $(DEV)
+
+# What the tests and the other gates need beside it.
+$(DEV): $(READY)
+	@echo "adding what the tests need to $(VENV)" >&2
+	@PYTHON="$(PYTHON)" UV="$(UV)" VENV="$(VENV)" bash .ci/environment dev
 	@touch $@
 
 # The gates; .ci/run runs them all.
 
-lint: setup
+lint: dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-cache
 
-types: setup
+types: dev
 	$(BIN)/mypy
 
 # Regenerate the stub of the native module; stub-check fails when the committed one is not what the module says.
-stub: setup
+stub: dev
 	$(BIN)/python -m nanobind.stubgen -q -m onbeat._core -o src/onbeat/_core.pyi
 	$(BIN)/ruff format -q src/onbeat/_core.pyi
 
@@ -76,21 +86,21 @@ build/sanitized/thread/wrong/%.caught: cpp/tests/wrong/%.cpp
 	@touch $@
 .SECONDARY:
 
-docs: setup
+docs: dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
 
-examples: setup
+examples: dev
 	@for example in examples/[0-9]*.py; do echo "== $$example"; timeout 10 $(BIN)/python $$example || exit 1; done
 
-bench: setup
+bench: dev
 	@for bench in bench/bench_*.py bench/trace_*.py; do [ ! -e $$bench ] || { echo "== $$bench"; $(BIN)/python $$bench || exit 1; }; done
 
 # Run every bench and write its bars into docs/measuring.md.
-measure: setup
+measure: dev
 	$(BIN)/python bench/measure.py
 
 # A wheel and an sdist, warnings of our sources being errors.
-wheel: setup
+wheel: dev
 	$(BIN)/python -c 'from scikit_build_core.build import build_sdist, build_wheel; print(build_sdist("dist"), build_wheel("dist", {"cmake.define.ONBEAT_WERROR": "ON", "build-dir": "build/warnings"}))'
 
 clean:
