@@ -53,3 +53,14 @@ def test_bad_options_are_one_sentence(
     assert captured.err.count("\n") == 1
     assert captured.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.real_data
+def test_the_cup_follows_a_real_motion(data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = data_dir / "sim2real" / "push_box_motion.npz"
+    out = tmp_path / "out"
+    options = ["--motion", str(path), "--fps", "50", "--columns", "body_pos_w[28]"]
+    assert main(["demo", "--fast", "--json", "--out", str(out), *options]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["run"]["motion_file"] == str(path.resolve())
+    assert set(document["grasp"]) == {"uncompensated", "copied", "measured"}

@@ -89,3 +89,29 @@ def test_a_motion_is_a_value() -> None:
     assert motion.t_ns.tolist() == [0, 1]
     with pytest.raises(ValueError, match="read-only"):
         motion.positions[0, 0] = 1.0
+
+
+def test_arrays_of_an_npz_file(tmp_path: Path) -> None:
+    np.savez(tmp_path / "m.npz", root_pos=[[1, 2, 3], [4, 5, 6]], fps=25)
+    motion = read_motion(tmp_path / "m.npz")
+    assert motion.t_ns.tolist() == [0, 40_000_000]
+    assert motion.positions.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_arrays_whose_times_step_back(tmp_path: Path) -> None:
+    np.savez(tmp_path / "m.npz", root_pos=np.zeros((3, 3)), t_s=[0.0, 0.2, 0.1])
+    with pytest.raises(BadInput, match=r"m\.npz: row 3 of the motion is 100\.000 ms before the row above"):
+        read_motion(tmp_path / "m.npz")
+
+
+@pytest.mark.real_data
+def test_a_real_motion_of_29_bodies(data_dir: Path) -> None:
+    path = data_dir / "sim2real" / "push_box_motion.npz"
+    with pytest.raises(BadInput, match="neither times nor a rate"):
+        read_motion(path)
+    root = read_motion(path, fps=50)
+    assert len(root.t_ns) == 1158
+    assert root.duration_s == pytest.approx(23.14)
+    assert 0.7 < root.positions[:, 2].min() < root.positions[:, 2].max() < 0.85  # a pelvis, a walking height above the floor
+    other = read_motion(path, fps=50, columns=["body_pos_w[1]"])
+    assert not np.array_equal(root.positions, other.positions)

@@ -30,13 +30,16 @@ def run(
         typer.Option("--out", help="Folder to write (default: onbeat-demo here, numbered if taken).", show_default=False),
     ] = None,
     motion: Annotated[
-        Path | None, typer.Option("--motion", help="Move the cup along this recorded motion (CSV).", show_default=False)
+        Path | None, typer.Option("--motion", help="Move the cup along this recorded motion (CSV or npz).", show_default=False)
     ] = None,
     fps: Annotated[
         float | None, typer.Option("--fps", help="Motion: frames a second, where the file has no time.", show_default=False)
     ] = None,
     columns: Annotated[
-        str | None, typer.Option("--columns", help="Motion: the columns of x, y and z, e.g. px,py,pz.", show_default=False)
+        str | None,
+        typer.Option(
+            "--columns", help="Motion: columns of x, y, z (px,py,pz), or an npz's array (body_pos_w[7]).", show_default=False
+        ),
     ] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="On a manual clock, without threads: the same bits for the same seed.")

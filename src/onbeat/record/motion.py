@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.errors import BadInput
+from onbeat.record.motion_arrays import motion_instants, motion_positions
+from onbeat.record.npz import is_npz, open_arrays
 from onbeat.record.tables import Column, TextTable, find_time, open_table, time_unit
 from onbeat.units import TimeGrid
 
@@ -63,17 +65,21 @@ class Motion:
 
 
 def read_motion(path: Path, fps: float | None = None, columns: Sequence[str] | None = None) -> Motion:
-    """Read a recorded motion from a CSV file.
+    """Read a recorded motion from a CSV file, or from arrays in an npz file.
 
     Args:
-        path: The file. Its header may be a comment, and units may stand in brackets: "#time(ns)", "p_RS_R_x [m]".
+        path: The file. A CSV's header may be a comment, and units may stand in brackets: "#time(ns)", "p_RS_R_x [m]".
+            An npz is in metres.
         fps: Frames per second, for a file without instants; row k is then at k / fps.
-        columns: Names (or numbers from 0) of the three columns of position; None finds px, py, pz or the like.
+        columns: Of a CSV the names (or numbers from 0) of the three columns of position; None finds px, py, pz or the like.
+            Of an npz see `motion_positions`: one array, or a body of it ("body_pos_w[7]"), or three columns.
 
     Raises:
         BadInput: the file is broken, the columns cannot be found, or the rows are not in the order of time.
     """
     path = Path(path)
+    if is_npz(path):
+        return _read_arrays(path, fps, columns)
     table = open_table(path)
     chosen = _named(table, columns) if columns is not None else _found(table)
     try:
@@ -88,6 +94,16 @@ def read_motion(path: Path, fps: float | None = None, columns: Sequence[str] | N
     except BadInput as error:
         if str(error).startswith(str(path)):
             raise
+        raise BadInput(f"{path}: {error}") from error
+
+
+def _read_arrays(path: Path, fps: float | None, columns: Sequence[str] | None) -> Motion:
+    file = open_arrays(path)
+    positions = motion_positions(file, columns)
+    t_ns = motion_instants(file, len(positions), fps)
+    try:
+        return Motion(t_ns, positions)
+    except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
 
 
