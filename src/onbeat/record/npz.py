@@ -136,6 +136,6 @@ def _refusing(path: Path) -> Iterator[None]:
         yield
     except BadInput:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError, KeyError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, KeyError) as error:
         said = " ".join(str(error).split())[:80].rstrip(".").lower() or type(error).__name__
         raise BadInput(f"{path} is no npz file, or is damaged or cut off ({said}); copy or save it again") from error
