@@ -39,9 +39,10 @@ _SWEEP_STEP_S = 0.02
 _SETTLE_S = 0.4
 # A sweep asks for at most this share of the measured speed: a capped sweep would measure the cap.
 _SWEEP_SHARE = 0.5
-# From drawing to light: the next refresh, half a refresh away on average, and one more to build the picture.
+# From drawing to light: the next refresh, half a refresh away on average, and one more to build the picture. Where the camera's
+# rate divides the screen's, the two keep one phase for the whole session, and the average is off by up to half a refresh.
 _DISPLAY_REFRESHES = 1.5
-_DISPLAY_SPREAD_REFRESHES = 0.1
+_IN_STEP_REFRESHES = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,8 @@ def measure_camera(
     screen: Screen,
     rng: np.random.Generator,
     seconds: float = 6.0,
+    *,
+    display_ci95_refreshes: float = _IN_STEP_REFRESHES,
     tell: Callable[[float], None] | None = None,
 ) -> CameraMeasurement:
     """Show codes of the instant on a screen, film them, and compare.
@@ -217,6 +220,8 @@ def measure_camera(
         screen: On the rig's clock.
         rng: Draws how long each code stays.
         seconds: How long to film.
+        display_ci95_refreshes: Half-width of the 95 % interval of the screen's own latency, in refreshes; smaller than half a
+            refresh only where the camera's rate is known not to divide the screen's.
         tell: Called with the share done, 0 to 1, while the frames are read.
 
     Returns:
@@ -241,7 +246,7 @@ def measure_camera(
         np.array(hold_ns, dtype=np.int64),
         np.array(receive_ns, dtype=np.int64),
         _DISPLAY_REFRESHES / screen.refresh_hz,
-        display_ci95_s=_DISPLAY_SPREAD_REFRESHES / screen.refresh_hz,
+        display_ci95_s=display_ci95_refreshes / screen.refresh_hz,
         frames_seen=len(readings),
     )
     return CameraMeasurement(result, len(readings), len(set(receive_ns)))
