@@ -124,3 +124,13 @@ def test_rig_from_a_yaml_with_a_device_that_is_given(tmp_path: Path) -> None:
     with rig:
         rig.drive.run_until(50 * MS)
         assert len(rig["axis"].stream) > 3
+
+
+def test_interval_of_samples_is_the_devices_own_whatever_was_lost() -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock)
+    assert rig["eye"].sample_ns is None
+    with rig:
+        rig.drive.run_until(500 * MS)
+    assert rig["eye"].sample_ns == 30 * MS
+    assert rig["axis"].sample_ns == 5 * MS

@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from onbeat.clock import ManualClock, SystemClock
-from onbeat.errors import BadInput, OnbeatError
+from onbeat.errors import BadInput, DeviceError, OnbeatError
 from onbeat.policy import Drive
 
 
@@ -95,3 +95,34 @@ def test_error_of_a_manual_step_comes_out_as_it_is() -> None:
     drive.add("arm", step)
     with pytest.raises(ValueError, match="no"):
         drive.run_until(1)
+
+
+def test_call_that_does_not_end_is_left_behind_and_is_the_last() -> None:
+    begun, release, calls = threading.Event(), threading.Event(), []
+
+    def step(now_ns: int) -> int:
+        calls.append(now_ns)
+        begun.set()
+        release.wait(30)
+        return now_ns
+
+    with Drive(SystemClock()) as drive:
+        drive.add("stuck", step)
+        assert begun.wait(5)
+        thread = next(thread for thread in threading.enumerate() if thread.name == "onbeat-stuck")
+        assert not drive.remove("stuck", 0.01)
+        release.set()
+        thread.join(5)
+    assert len(calls) == 1
+    assert not thread.is_alive()
+
+
+def test_device_error_of_a_thread_comes_as_it_is() -> None:
+    def step(now_ns: int) -> int:
+        raise DeviceError("module 'arm' stopped: the bus is gone")
+
+    clock = SystemClock()
+    with Drive(clock) as drive:
+        drive.add("arm", step)
+        with pytest.raises(DeviceError, match=r"^module 'arm' stopped: the bus is gone$"):
+            drive.run_until(clock.now_ns() + 10**10)

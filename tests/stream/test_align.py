@@ -46,3 +46,30 @@ def test_two_clocks_do_not_meet() -> None:
 def test_nothing_to_align_is_refused() -> None:
     with pytest.raises(BadInput, match="no streams"):
         align({}, 0)
+
+
+def test_looking_back_is_oldest_first_and_ends_at_the_instant() -> None:
+    arm = Stream("arm", "manual", "linear", 1, 16)
+    camera = Stream("camera", "manual", "object", 0, 16, tolerance_s=1e-6)
+    for t in range(0, 101, 10):
+        arm.push(t, [float(t)])
+        camera.push(t, t)
+    observation = align({"arm": arm, "camera": camera}, 100, 3, 24, {"camera": 6})
+    assert [sample.value[0] for sample in observation.history["arm"]] == [52.0, 76.0, 100.0]
+    assert [sample.value for sample in observation.history["camera"]] == [50, 80, 100]
+    assert observation.samples["camera"].value == 100
+
+
+@pytest.mark.parametrize(("t_ns", "why"), [(130, "not yet"), (60, "gap"), (-20, "forgotten")])
+def test_object_that_is_further_away_than_asked_for_is_missing(t_ns: int, why: str) -> None:
+    camera = Stream("camera", "manual", "object", 0, 16, tolerance_s=1e-6)
+    camera.push_many(np.array([0, 10, 100]), ["a", "b", "c"])
+    observation = align({"camera": camera}, t_ns, near_ns={"camera": 15})
+    assert observation.missing["camera"].startswith(why)
+
+
+@pytest.mark.parametrize(("n_obs", "obs_dt_ns"), [(0, 1), (2, 0), (1, -1)])
+def test_instants_that_make_no_sense_are_refused(n_obs: int, obs_dt_ns: int) -> None:
+    stream = Stream("arm", "manual", "linear", 1, 16)
+    with pytest.raises(BadInput, match="n_obs must be >= 1"):
+        align({"arm": stream}, 0, n_obs, obs_dt_ns)

@@ -15,10 +15,11 @@ from onbeat.clock import Clock, ManualClock, SystemClock
 from onbeat.device import Device, DeviceState, SinkDevice
 from onbeat.device.config import ModuleConfig, load_rig_config
 from onbeat.device.load import open_device
-from onbeat.errors import BadInput
+from onbeat.errors import BadInput, DeviceError
 from onbeat.loop import DeviceSink, SendLoop
 from onbeat.motion import Chunk, Limits, Outcomes, Trajectory, Waypoint, schedule
 from onbeat.motion.lead import lead_ns
+from onbeat.policy.halt import Halt
 from onbeat.policy.threads import Drive
 from onbeat.stream import Stream
 from onbeat.units import TimeGrid
@@ -27,6 +28,8 @@ __all__ = ("Module", "Reading", "Rig", "load_rig")
 
 _HISTORY = 4096
 _FRAMES = 64
+_SLOWEST_FRAME_S = 0.5  # an observation asks for less: half of the camera's own period
+_INTERVALS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Module:
         self.action_latency_s = config.action_latency
         self.max_speed = config.max_speed
         if self.info.width == 0:
-            self.stream = Stream(self.name, clock, "object", 0, _FRAMES)
+            self.stream = Stream(self.name, clock, "object", 0, _FRAMES, tolerance_s=_SLOWEST_FRAME_S)
         else:
             self.stream = Stream(self.name, clock, "linear", self.info.width, _HISTORY)
         self.loop: SendLoop | None = None
@@ -66,6 +69,7 @@ class Module:
         self._log = logging.getLogger("onbeat.module")
         self._arriving: DeviceState | None = None
         self._seq: int | None = None
+        self._intervals_ns: deque[float] = deque(maxlen=_INTERVALS)
         self._grid: TimeGrid | None = None
 
     def __repr__(self) -> str:
@@ -75,6 +79,12 @@ class Module:
     def commanded(self) -> bool:
         """Whether the module can be told where to be."""
         return self.info.width > 0
+
+    @property
+    def sample_ns(self) -> int | None:
+        """Time between two of the device's own samples: the median of the last ones; None before there are two."""
+        intervals_ns = sorted(self._intervals_ns)
+        return round(intervals_ns[len(intervals_ns) // 2]) if intervals_ns else None
 
     def start(self) -> SendLoop | None:
         """Open the device, and start its send loop at rest where the device is now; gives the loop."""
@@ -93,7 +103,11 @@ class Module:
         if self.loop is not None:
             self.loop.stop()
             self.loop = None
-            self.device.hold()
+            try:
+                self.device.hold()
+            finally:
+                self.device.close()
+            return
         self.device.close()
 
     def step(self, now_ns: int) -> int:
@@ -156,10 +170,13 @@ class Module:
         if state.seq == self._seq:
             self.repeated += 1
             return
+        before_ns, seqs = self.stream.newest_ns, state.seq - (self._seq or 0)
         self._seq = state.seq
         arrival = Stamp(state.receive_ns, state.receive_ns, 0, state.span_ns, state.seq, self.clock.id)
         stamp = correct(arrival, self.receive_latency_s)
         self.stream.push(stamp.capture_ns, state.value)
+        if before_ns is not None and seqs > 0:
+            self._intervals_ns.append((stamp.capture_ns - before_ns) / seqs)
         reading = Reading(stamp, state.value, state)
         for listener in tuple(self.listeners):
             listener(reading)
@@ -172,6 +189,7 @@ class Rig:
         self.modules = dict(modules)
         self.clock = clock
         self.drive = Drive(clock)
+        self._halt = Halt(self.modules)
 
     def __getitem__(self, name: str) -> Module:
         try:
@@ -187,36 +205,46 @@ class Rig:
         self.stop()
 
     @property
+    def error(self) -> DeviceError | None:
+        """Why all modules hold, naming the one that failed; None while all is well."""
+        return self._halt.error
+
+    @property
     def streams(self) -> dict[str, Stream]:
         """The streams of all modules, by module."""
         return {name: module.stream for name, module in self.modules.items()}
 
     def start(self) -> None:
-        """Open all devices, start reading and, at rest, sending."""
+        """Open all devices, start reading and, at rest, sending.
+
+        When a module's read or its send loop fails, all loops stop and all modules hold at once; the next `drive.run_until`
+        raises a DeviceError with the name and the reason, and `error` keeps it.
+        """
         try:
             for name, module in self.modules.items():
                 loop = module.start()
                 if loop is not None:
                     self._start_loop(name, loop)
-                self.drive.add(name, module.step)
+                self.drive.add(name, self._halt.guard(name, module.step))
+            if not isinstance(self.clock, ManualClock):
+                self.drive.add("(loops)", self._halt.watch)
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
-        """Stop sending first, then reading, then let go of the devices; may be called twice."""
+        """Stop sending first, then reading, then hold and let go of every device; may be called twice."""
         for module in self.modules.values():
             if module.loop is not None:
                 module.loop.stop()
         self.drive.close()
-        for module in self.modules.values():
-            module.close()
+        self._halt.close(self.modules.values())
 
     def _start_loop(self, name: str, loop: SendLoop) -> None:
         if not isinstance(self.clock, ManualClock):
             loop.start()
             return
-        self.drive.add(f"{name}-loop", lambda now_ns: loop.cycle(now_ns, now_ns))
+        self.drive.add(f"{name}-loop", self._halt.guard(name, lambda now_ns: loop.cycle(now_ns, now_ns)))
 
 
 def load_rig(path: str | Path, clock: Clock | None = None, devices: Mapping[str, Device] | None = None) -> Rig:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 from onbeat.clock import Clock, ManualClock
-from onbeat.errors import BadInput, OnbeatError
+from onbeat.errors import BadInput, DeviceError, OnbeatError
 
 __all__ = ("Drive", "Step")
 
 Step = Callable[[int], int]
+
+_PATIENCE_S = 5.0
 
 
 @dataclass(slots=True)
@@ -69,18 +71,24 @@ class Drive:
         self._workers[name] = worker
         worker.thread.start()
 
-    def remove(self, name: str) -> None:
-        """Stop calling a step, and wait for the call under way; nothing happens when there is none of that name."""
+    def remove(self, name: str, patience_s: float = _PATIENCE_S) -> bool:
+        """Stop calling a step, and wait for the call under way; nothing happens when there is none of that name.
+
+        Returns:
+            Whether the call has ended. One that does not end within patience_s is left behind, and is the step's last.
+        """
         if self._steps.pop(name, None) is None:
-            return
+            return True
         if self._manual is not None:
             self._heap = [entry for entry in self._heap if entry[2] != name]
             heapq.heapify(self._heap)
-            return
+            return True
         worker = self._workers.pop(name)
         worker.stop.set()
         if worker.thread is not None and worker.thread is not threading.current_thread():
-            worker.thread.join()
+            worker.thread.join(patience_s)
+            return not worker.thread.is_alive()
+        return True
 
     def close(self) -> None:
         """Stop all steps; may be called twice."""
@@ -93,13 +101,15 @@ class Drive:
         """Let everything run until the clock reads t_ns.
 
         Raises:
-            OnbeatError: a step failed; the message names it and the error is its cause.
+            OnbeatError: a step failed; the message names it and the error is its cause. A DeviceError comes as it is.
         """
         if self._manual is None:
             while self._error is None and (remaining_ns := t_ns - self.clock.now_ns()) > 0:
                 self._failed.wait(remaining_ns * 1e-9)
             if self._error is not None:
                 name, error = self._error
+                if isinstance(error, DeviceError):  # names its module, and is for the caller to catch
+                    raise error
                 raise OnbeatError(f"{name} stopped: {error}") from error
             return
         while self._heap and self._heap[0][0] <= t_ns:
