@@ -7,6 +7,7 @@ import pytest
 from onbeat.device.config import (
     ModuleConfig,
     Provenance,
+    copied_figures,
     load_module_config,
     load_policy_config,
     load_rig_config,
@@ -219,3 +220,18 @@ def test_policy_key_misspelt(tmp_path: Path) -> None:
 def test_parsers_are_imported_only_when_a_file_is_loaded() -> None:
     code = "import sys, onbeat.device; sys.exit(any(name.split('.')[0] in ('pydantic', 'ruamel') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_copied_figures_are_named_and_measured_ones_are_not(tmp_path: Path) -> None:
+    write(tmp_path, ARM)
+    rig = "modules:\n  arm: arm.yaml\n  jaw: {device: x, max_speed: 0.2, provenance: {max_speed: {source: copied, value: 0.2}}}\n"
+    config = load_rig_config(write(tmp_path, rig, "rig.yaml"))
+    assert copied_figures(config) == [
+        "arm: receive_latency 0.0021 s was copied from data sheet, not measured; measure it",
+        "jaw: max_speed 0.2 was copied from elsewhere, not measured; measure it",
+    ]
+
+
+def test_a_copied_figure_that_was_edited_since_is_not_called_copied(tmp_path: Path) -> None:
+    rig = "modules: {jaw: {device: x, max_speed: 0.3, provenance: {max_speed: {source: copied, value: 0.2}}}}\n"
+    assert copied_figures(load_rig_config(write(tmp_path, rig, "rig.yaml"))) == []

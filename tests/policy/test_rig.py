@@ -134,3 +134,17 @@ def test_interval_of_samples_is_the_devices_own_whatever_was_lost() -> None:
         rig.drive.run_until(500 * MS)
     assert rig["eye"].sample_ns == 30 * MS
     assert rig["axis"].sample_ns == 5 * MS
+
+
+def test_a_copied_figure_is_warned_of_when_the_rig_starts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    file = tmp_path / "rig.yaml"
+    block = "provenance: {action_latency: {source: copied, value: 0.03, method: other.yaml}}"
+    file.write_text(f"modules:\n  axis: {{device: 'nowhere:Nothing', action_latency: 0.03, {block}}}\n")
+    rig = load_rig(file, clock, {"axis": Axis(clock)})
+    assert caplog.messages == []
+    with rig:
+        pass
+    assert [(record.name, record.levelname, record.message) for record in caplog.records] == [
+        ("onbeat.rig", "WARNING", "axis: action_latency 0.03 s was copied from other.yaml, not measured; measure it")
+    ]

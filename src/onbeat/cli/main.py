@@ -37,6 +37,7 @@ class Entry:
 COMMANDS: tuple[Entry, ...] = (
     Entry("demo", "onbeat.cli.demo", "Measure the delays of a simulated rig, then land a grasp with and without them."),
     Entry("delay", "onbeat.cli.delay", "Say from a recording how late a robot's joints follow their commands."),
+    Entry("import", "onbeat.cli.import_rig", "Make a rig's files from the config of another program: onbeat import umi FILE."),
 )
 
 

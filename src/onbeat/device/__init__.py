@@ -1,6 +1,14 @@
 """The thing on the wire: what a driver owes, and the files that describe it."""
 
-from onbeat.device.config import ModuleConfig, Provenance, RigConfig, load_module_config, load_policy_config, load_rig_config
+from onbeat.device.config import (
+    ModuleConfig,
+    Provenance,
+    RigConfig,
+    copied_figures,
+    load_module_config,
+    load_policy_config,
+    load_rig_config,
+)
 from onbeat.device.device import Command, Device, DeviceInfo, DeviceState, SinkDevice
 from onbeat.device.load import copy_rig, open_device, simulated_rig_path
 
@@ -13,6 +21,7 @@ __all__ = (
     "Provenance",
     "RigConfig",
     "SinkDevice",
+    "copied_figures",
     "copy_rig",
     "load_module_config",
     "load_policy_config",

@@ -15,6 +15,7 @@ __all__ = (
     "PolicyConfig",
     "Provenance",
     "RigConfig",
+    "copied_figures",
     "load_module_config",
     "load_policy_config",
     "load_rig_config",
@@ -162,6 +163,21 @@ def load_rig_config(path: str | Path) -> RigConfig:
         else:
             modules[name] = parse_module(file, ("modules", name), name)
     return RigConfig(rig.name or file.path.resolve().parent.name, MappingProxyType(modules), file.path)
+
+
+def copied_figures(rig: RigConfig) -> list[str]:
+    """Say of each figure of a rig that was copied from elsewhere that nobody has measured it; one sentence a figure."""
+    sentences = []
+    for name, module in rig.modules.items():
+        for key in MEASURED_KEYS:
+            provenance = module.provenance_of(key)
+            if provenance.source == "copied":
+                unit = "" if key == "max_speed" else " s"
+                origin = provenance.method or "elsewhere"
+                sentences.append(
+                    f"{name}: {key} {getattr(module, key):g}{unit} was copied from {origin}, not measured; measure it"
+                )
+    return sentences
 
 
 def load_policy_config(path: str | Path) -> PolicyConfig:

@@ -13,7 +13,7 @@ import numpy as np
 from onbeat.capture import Stamp, correct
 from onbeat.clock import Clock, ManualClock, SystemClock
 from onbeat.device import Device, DeviceState, SinkDevice
-from onbeat.device.config import ModuleConfig, load_rig_config
+from onbeat.device.config import ModuleConfig, RigConfig, copied_figures, load_rig_config
 from onbeat.device.load import open_device
 from onbeat.errors import BadInput, DeviceError
 from onbeat.loop import DeviceSink, SendLoop
@@ -183,11 +183,18 @@ class Module:
 
 
 class Rig:
-    """Modules on one clock, driven by threads in real time or by hand on a manual clock."""
+    """Modules on one clock, driven by threads in real time or by hand on a manual clock.
 
-    def __init__(self, modules: Mapping[str, Module], clock: Clock) -> None:
+    Args:
+        modules: By name.
+        clock: The clock of all stamps and plans.
+        config: The files that the modules were built from, where there are any; `start` then warns of copied figures.
+    """
+
+    def __init__(self, modules: Mapping[str, Module], clock: Clock, config: RigConfig | None = None) -> None:
         self.modules = dict(modules)
         self.clock = clock
+        self.config = config
         self.drive = Drive(clock)
         self._halt = Halt(self.modules)
 
@@ -217,9 +224,13 @@ class Rig:
     def start(self) -> None:
         """Open all devices, start reading and, at rest, sending.
 
+        Each figure that was copied and not measured is warned of first (logger onbeat.rig).
+
         When a module's read or its send loop fails, all loops stop and all modules hold at once; the next `drive.run_until`
         raises a DeviceError with the name and the reason, and `error` keeps it.
         """
+        for sentence in copied_figures(self.config) if self.config else ():
+            logging.getLogger("onbeat.rig").warning(sentence)
         try:
             for name, module in self.modules.items():
                 loop = module.start()
@@ -265,4 +276,4 @@ def load_rig(path: str | Path, clock: Clock | None = None, devices: Mapping[str,
         name: Module(module, given[name] if name in given else open_device(module, clock), clock)
         for name, module in config.modules.items()
     }
-    return Rig(modules, clock)
+    return Rig(modules, clock, config)
