@@ -8,7 +8,7 @@ import pytest
 from onbeat.clock import ManualClock, SystemClock
 from onbeat.errors import BadInput, OnbeatError
 from onbeat.policy import Rig, Runner
-from onbeat.stream import Observation
+from onbeat.stream import Observation, Stream
 from tests.policy.simple_rig import MS, Eye, simple_rig
 
 
@@ -37,6 +37,25 @@ def test_chunk_is_anchored_to_the_camera_and_not_to_now() -> None:
         assert decision.anchor_ns == observation.t_ns
         chunk = decision.chunks["axis"]
         assert (chunk.anchor_ns, chunk.step_ns, chunk.first_step) == (observation.t_ns, 100 * MS, 1)
+
+
+def test_frame_from_before_the_first_reading_is_passed_over() -> None:
+    rig = simple_rig(ManualClock())
+    rig.start()  # frame 0 was true at 0 ms, the axis' first reading at 2 ms
+    decisions = Runner(rig, lambda observation: np.zeros((2, 1)), 0.1).run(0.15)
+    rig.stop()
+    assert [decision.anchor_ns for decision in decisions] == [30 * MS, 60 * MS]
+
+
+def test_stream_that_keeps_too_little_ends_the_run() -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock)
+    rig["axis"].stream = Stream("axis", clock, "linear", 1, 4)  # 4 readings at 200 Hz: 15 ms, and frames are 20 to 50 ms old
+    rig.start()
+    rig.drive.run_until(200 * MS)
+    with pytest.raises(OnbeatError, match="forgotten: .* keep more than 4 samples"):
+        Runner(rig, lambda observation: np.zeros((2, 1)), 0.1).run(0.1)
+    rig.stop()
 
 
 def test_execution_speed_scale_stretches_the_steps() -> None:
