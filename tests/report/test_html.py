@@ -54,7 +54,7 @@ def test_two_pictures_do_not_share_ids_and_follow_the_theme() -> None:
     assert 'href="#f2-g"' in html
     ink = PALETTE["ink"][0]
     assert f'style="fill: {ink}"' in html
-    assert f'svg [style*="fill: {ink}" i]' in html[html.index("prefers-color-scheme") : html.index("</style>")]
+    assert f'\n[style*="fill: {ink}" i]' in html[html.index("prefers-color-scheme") : html.index("</style>")]
     assert "<?xml" not in html
     assert "<metadata" not in html
     svg = html[html.index("<svg") : html.index("</svg>") + 6]

@@ -129,7 +129,7 @@ def _help() -> str:
             "  --version  Print the version.",
             "  --help     Print this; after a command, what that command does.",
             "",
-            "Exit code: 0 good, 1 a finding, 2 could not run.",
+            "Exit code: 0 good, 1 a finding (delay: no joint could be told), 2 could not run.",
             "Example: onbeat delay my_dataset",
         )
     )

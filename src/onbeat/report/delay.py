@@ -96,7 +96,7 @@ class DelayReport:
         arm = self.result.arm
         if arm.accepted:
             line = f"action_latency: {arm.value:.3f}"
-            return f"what to do: give the arm {line} (seconds) where commands go out as they did in this recording."
+            return f"what to do: write {line} (seconds) into the arm's YAML, if commands go out as they did in this recording."
         if self.result.accepted:
             return (
                 "what to do: use the delays above; for the arm's, record ten seconds of it in motion, with changes of direction."
@@ -187,7 +187,7 @@ class DelayReport:
         )
         sections = [Section("", [Figure(svg, _CAPTION if table else "")])]
         if table:
-            sections.append(Section("Each joint", [table]))
+            sections.append(Section("Each joint", [table, Paragraph(_COLUMNS)]))
         if refusals:
             sections.append(Section("Refused", [refusals]))
         sections.append(Section("What goes with it", [Paragraph(_sentence(line)) for line in self.remarks()]))
@@ -216,6 +216,11 @@ _CAPTION = (
     "Above: each joint's delay with its 95 % interval; dots are single episodes, the band is the arm. "
     "Below: the joint that is known best, for some seconds: its command, what was measured, and what was measured "
     "moved back by the estimate."
+)
+
+_COLUMNS = (
+    "R2 is the share of the measured motion that the command explains once it is moved by the delay; gain is how far the joint "
+    "went for how far it was told to go; episodes counts those that could be told."
 )
 
 

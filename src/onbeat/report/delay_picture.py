@@ -185,7 +185,7 @@ def _draw_overlay(axes: Any, recording: JointRecording, best: tuple[JointDelay, 
     axes.margins(y=0.08)
     axes.grid(visible=True, axis="both")
     axes.tick_params(length=0, colors=MUTED)
-    axes.set_xlabel(f"time in episode {episode.index}, s", loc="left")
+    axes.set_xlabel(f"time in episode {episode.index}, s; position in the recording's own unit", loc="left")
     axes.legend(
         loc="lower right",
         bbox_to_anchor=(1.0, 1.0),

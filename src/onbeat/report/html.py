@@ -154,10 +154,11 @@ def _variables(column: int) -> str:
 
 def _repaint() -> str:
     """Write the rules that give a picture its dark colours, wherever it names the light ones."""
+    # Without a leading `svg`: a marker is drawn from a copy of its definition, which such a rule sees without its ancestors.
     rules = []
     for name, (light, _) in PALETTE.items():
         for what in ("fill", "stroke", "stop-color"):
-            where = f'svg [style*="{what}: {light}" i],svg [style*="{what}:{light}" i],svg [{what}="{light}" i]'
+            where = f'[style*="{what}: {light}" i],[style*="{what}:{light}" i],[{what}="{light}" i]'
             rules.append(f"{where}{{{what}:var(--{name})!important}}")
     return "\n".join(rules)
 
@@ -190,7 +191,7 @@ th,td{padding:.35rem .9rem .35rem 0;text-align:right;vertical-align:top;border-b
 th{font-weight:600;color:var(--muted)}
 .w{text-align:left}
 td.w{white-space:normal}
-td.w:not(:first-child){min-width:16rem}
+td.w:last-child:not(:first-child){min-width:16rem}
 .dim{color:var(--muted)}
 footer{margin-top:3rem;border-top:1px solid var(--grid);padding-top:.75rem}
 </style>
