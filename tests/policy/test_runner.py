@@ -53,7 +53,7 @@ def test_stream_that_keeps_too_little_ends_the_run() -> None:
     rig["axis"].stream = Stream("axis", clock, "linear", 1, 4)  # 4 readings at 200 Hz: 15 ms, and frames are 20 to 50 ms old
     rig.start()
     rig.drive.run_until(200 * MS)
-    with pytest.raises(OnbeatError, match="forgotten: .* keep more than 4 samples"):
+    with pytest.raises(OnbeatError, match=r"forgotten: .* keep more than 4 samples"):
         Runner(rig, lambda observation: np.zeros((2, 1)), 0.1).run(0.1)
     rig.stop()
 

@@ -66,8 +66,8 @@ def demo_page(story: Story) -> str:
 
 
 _BELIEVED = (
-    "Policy, scheduler and settings were the same in the three runs; only these numbers were not. Some late waypoints are normal with "
-    "right numbers: a chunk's first is due 100 ms after its image was true, which is often too soon to be sent early enough."
+    "Policy, scheduler and settings were the same in the three runs; only these numbers were not. Some late waypoints are normal "
+    "with right numbers: a chunk's first is due 100 ms after its image was true, which is often too soon to be sent early enough."
 )
 _PATHS = (
     "The last second before the jaws closed, as the cup sees it: a dot every 0.1 s, thick strokes where the jaws were, a cross "
