@@ -1,8 +1,10 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
 from onbeat.errors import BadInput, ClockMismatch
-from onbeat.stream import Stream
+from onbeat.stream import Aligner, Stream
 from onbeat.stream.align import align
 
 
@@ -73,3 +75,152 @@ def test_instants_that_make_no_sense_are_refused(n_obs: int, obs_dt_ns: int) -> 
     stream = Stream("arm", "manual", "linear", 1, 16)
     with pytest.raises(BadInput, match="n_obs must be >= 1"):
         align({"arm": stream}, 0, n_obs, obs_dt_ns)
+
+
+MS = 1_000_000
+
+
+def line(name: str, *times_ms: int, capacity: int = 64) -> Stream:
+    stream = Stream(name, "manual", "linear", 1, capacity, max_gap_s=0.1)
+    for t in times_ms:
+        stream.push(t * MS, [float(t)])
+    return stream
+
+
+def test_query_is_released_as_soon_as_all_have_come_so_far() -> None:
+    arm, tip = line("arm", 0, 10), line("tip", 0, 10)
+    aligner = Aligner([arm, tip])
+    aligner.query(15 * MS)
+    assert aligner.drain(16 * MS) == []
+    arm.push(20 * MS, [20.0])
+    assert aligner.drain(21 * MS) == []
+    tip.push(20 * MS, [20.0])
+    (observation,) = aligner.drain(22 * MS)
+    assert observation.complete
+    assert [sample.value[0] for sample in observation.samples.values()] == [15.0, 15.0]
+    assert aligner.drain(23 * MS) == []
+    assert aligner.counts["complete"] == aligner.counts["queried"] == 1
+
+
+def test_fixed_lag_releases_no_sooner() -> None:
+    aligner = Aligner([line("arm", 0, 10, 20)], lag_s=0.030)
+    aligner.query(15 * MS)
+    assert aligner.drain(45 * MS - 1) == []
+    assert len(aligner.drain(45 * MS)) == 1
+
+
+def test_queries_come_out_in_order_of_time() -> None:
+    aligner = Aligner([line("arm", 0, 10, 20)])
+    for t in (15, 5, 12):
+        aligner.query(t * MS)
+    assert [observation.t_ns // MS for observation in aligner.drain(20 * MS)] == [5, 12, 15]
+
+
+def test_stream_that_stays_behind_is_missing_after_max_wait() -> None:
+    arm, tip = line("arm", 0, 10, 20, 30), line("tip", 0, 10)
+    aligner = Aligner([arm, tip], max_wait_s=0.1)
+    aligner.query(11 * MS)
+    assert aligner.drain(110 * MS) == []
+    (observation,) = aligner.drain(111 * MS)
+    assert observation.samples["arm"].value[0] == 11.0
+    # It was heard of 101 ms ago by then.
+    assert observation.missing["tip"].startswith("silent: not yet: query is 1.000 ms newer")
+    assert aligner.missing == {"arm": dict.fromkeys(("not yet", "silent", "forgotten", "gap"), 0)} | {
+        "tip": {"not yet": 0, "silent": 1, "forgotten": 0, "gap": 0}
+    }
+
+
+def test_silent_stream_is_not_waited_for_until_it_speaks_again() -> None:
+    arm, tip = line("arm"), line("tip", 0)
+    aligner = Aligner([arm, tip], max_wait_s=0.1)
+    for t in range(0, 500, 10):
+        arm.push(t * MS, [0.0])
+    aligner.query(485 * MS)
+    assert [sorted(observation.samples) for observation in aligner.drain(491 * MS)] == [["arm"]]
+    for t in (492, 502):
+        tip.push(t * MS, [0.0])
+    arm.push(500 * MS, [0.0])
+    aligner.query(499 * MS)
+    assert [sorted(observation.samples) for observation in aligner.drain(503 * MS)] == [["arm", "tip"]]
+
+
+def test_stream_that_never_spoke_is_waited_for_once() -> None:
+    arm = line("arm", *range(0, 400, 10))
+    aligner = Aligner([arm, line("tip")], max_wait_s=0.1)
+    aligner.query(200 * MS)
+    aligner.query(385 * MS)
+    assert [o.t_ns for o in aligner.drain(299 * MS)] == []
+    assert [o.t_ns for o in aligner.drain(300 * MS)] == [200 * MS]
+    assert [o.t_ns for o in aligner.drain(400 * MS)] == [385 * MS]
+    assert aligner.missing["tip"] == {"not yet": 1, "silent": 1, "forgotten": 0, "gap": 0}
+
+
+def test_instant_that_is_forgotten_or_in_a_gap_is_not_waited_for() -> None:
+    aligner = Aligner([line("arm", 100, 110, 300, 310)])
+    aligner.query(50 * MS)
+    aligner.query(200 * MS)
+    first, second = aligner.drain(312 * MS)
+    assert first.missing["arm"].startswith("forgotten")
+    assert second.missing["arm"].startswith("gap")
+    assert (aligner.counts["forgotten"], aligner.counts["gap"], aligner.counts["incomplete"]) == (1, 1, 2)
+
+
+def test_image_is_not_answered_while_a_nearer_one_may_come() -> None:
+    eye = Stream("eye", "manual", "object", 0, 8, tolerance_s=0.02)
+    eye.push(0, "a")
+    aligner = Aligner([eye])
+    aligner.query(19 * MS)
+    assert aligner.drain(19 * MS) == []
+    eye.push(30 * MS, "b")
+    assert aligner.drain(31 * MS)[0].samples["eye"].value == "b"
+
+
+def test_each_new_sample_of_the_master_is_a_query() -> None:
+    eye = Stream("eye", "manual", "object", 0, 8)
+    arm = line("arm", *range(0, 200, 10))
+    eye.push(5 * MS, "before")
+    aligner = Aligner({"eye": eye, "arm": arm}, master="eye")
+    for t in (15, 25, 37):
+        eye.push(t * MS, t)
+    assert [o.samples["eye"].value for o in aligner.drain(200 * MS)] == [15, 25, 37]
+    eye.push(20 * MS, "late")
+    eye.push(45 * MS, 45)
+    assert [o.samples["eye"].value for o in aligner.drain(200 * MS)] == [45]
+    for t in range(60, 160, 10):
+        eye.push(t * MS, t)
+    assert [o.samples["eye"].value for o in aligner.drain(200 * MS)] == list(range(80, 160, 10))
+    assert aligner.counts["passed_over"] == 3
+    assert aligner.counts["complete"] == aligner.counts["queried"] == 12
+
+
+def test_waiting_queries_are_bounded_and_the_oldest_is_dropped() -> None:
+    aligner = Aligner([line("arm", 0)], capacity=10)
+    for t in range(1, 101):
+        aligner.query(t * MS)
+        aligner.query(t * MS)
+    counts = aligner.counts
+    assert (counts["queried"], counts["dropped"], counts["pending"], counts["repeated"]) == (100, 90, 10, 100)
+    assert [o.t_ns // MS for o in aligner.drain(10**12)] == list(range(91, 101))
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"lag_s": -0.1}, "0 <= lag_s"),
+        ({"lag_s": 0.2, "max_wait_s": 0.1}, "lag_s <= max_wait_s"),
+        ({"max_wait_s": 0.0}, "max_wait_s > 0"),
+        ({"lag_s": float("nan")}, "0 <= lag_s"),
+        ({"capacity": 0}, "capacity >= 1"),
+        ({"master": "eye"}, "the master 'eye' is not among the streams arm"),
+    ],
+)
+def test_aligner_that_makes_no_sense_is_refused(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        Aligner([line("arm")], **given)
+
+
+def test_aligner_needs_names_and_one_clock() -> None:
+    with pytest.raises(BadInput, match="the same name"):
+        Aligner([line("arm"), line("arm")])
+    with pytest.raises(ClockMismatch):
+        Aligner([line("arm"), Stream("eye", "camera", "object", 0, 4)])
