@@ -73,7 +73,10 @@ def test_read_that_fails_stops_all_loops_and_holds_all() -> None:
         sent = right.calls.count("write")
         rig.drive.run_until(500 * MS)
         assert right.calls.count("write") == sent
-        assert rig.error is not None
+        with pytest.raises(DeviceError, match="module 'left' stopped"):
+            Runner(rig, lambda observation: np.zeros((2, 1)), 0.1).run(0.1)
+    with pytest.raises(DeviceError, match="the bus is gone; all modules hold; find the reason, then load the rig anew"):
+        rig.start()
 
 
 @pytest.mark.parametrize("call", ["read", "write"])
@@ -116,6 +119,16 @@ def test_device_that_cannot_hold_does_not_keep_the_others_from_it() -> None:
     rig.stop()
     assert "close" in left.calls
     assert right.calls[-2:] == ["hold", "close"]
+
+
+def test_first_of_two_failures_is_kept() -> None:
+    rig, _, _ = two_joints(ManualClock())
+    with rig:
+        halt = Halt(rig.modules)
+        first, second = halt.stop("left", "the bus is gone"), halt.stop("right", "overload")
+        assert "'left'" in str(first)
+        assert "'right'" in str(second)
+        assert halt.error is first
 
 
 def test_failure_while_letting_go_is_said_after_all_have_been_let_go() -> None:

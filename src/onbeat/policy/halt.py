@@ -54,8 +54,11 @@ class Halt:
 
         The module that failed comes last: its driver may block, and the others must not wait for it.
         """
-        said = [f"module {name!r} stopped: {reason}; all modules hold"]
-        self.error = self.error or DeviceError(said[0])
+        # Two threads may see a failure at the same time: the first is kept, and holding twice harms nothing.
+        first = self.error is None
+        error = DeviceError(f"module {name!r} stopped: {reason}; all modules hold")
+        self.error = self.error or error
+        said = [str(error)]
         order = sorted(self._modules.values(), key=lambda module: module.name == name)
         for module in order:
             if module.loop is None:
@@ -63,10 +66,13 @@ class Halt:
             try:
                 module.loop.stop()
                 module.device.hold()
-            except Exception as error:  # the others are still to be held
-                said.append(f"module {module.name!r} could not be held: {_reason(error)}")
-        self.error = DeviceError("; ".join(said)) if len(said) > 1 else self.error
-        return self.error
+            except Exception as failure:  # the others are still to be held
+                said.append(f"module {module.name!r} could not be held: {_reason(failure)}")
+        if len(said) > 1:
+            error = DeviceError("; ".join(said))
+        if first:
+            self.error = error
+        return error
 
     def close(self, modules: "Iterable[Module]") -> None:
         """Let go of all devices, also where one of them fails.

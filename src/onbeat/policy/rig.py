@@ -227,8 +227,13 @@ class Rig:
         Each figure that was copied and not measured is warned of first (logger onbeat.rig).
 
         When a module's read or its send loop fails, all loops stop and all modules hold at once; the next `drive.run_until`
-        raises a DeviceError with the name and the reason, and `error` keeps it.
+        raises a DeviceError with the name and the reason, and `error` keeps it. Load the rig anew to go on after that.
+
+        Raises:
+            DeviceError: a device cannot be opened, or a module has failed before.
         """
+        if self.error is not None:
+            raise DeviceError(f"{self.error}; find the reason, then load the rig anew")
         for sentence in copied_figures(self.config) if self.config else ():
             logging.getLogger("onbeat.rig").warning(sentence)
         try:

@@ -136,6 +136,8 @@ class Runner:
             OnbeatError: the policy raised, or has not answered for max_inference_s. Its last answer is then not used, and
                 until it has returned the runner cannot run again.
         """
+        if self.rig.error is not None:
+            raise self.rig.error
         if self._asked_ns is not None:
             raise self._unanswered()
         drive, clock, before = self.rig.drive, self.rig.clock, len(self.decisions)
