@@ -21,15 +21,17 @@ Trajectory::Kind parse_kind(const std::string& kind) {
 
 const char* name_of(Trajectory::Kind kind) { return kind == Trajectory::Kind::pose ? "pose" : "linear"; }
 
-void construct(Plan* self, nb::handle times_ns, nb::handle targets, const std::string& kind, nb::handle lead_ns) {
+void construct(Plan* self, nb::handle times_ns, nb::handle targets, const std::string& kind, nb::handle lead_ns, nb::handle due_ns) {
   const Numbers<Ns> times(times_ns, "times_ns");
   const Numbers<double> values(targets, "targets");
   if (times.ndim() != 1) throw BadInput(text("times_ns must have 1 dimension, not %d", times.ndim()));
   if (values.ndim() != 2) throw BadInput(text("targets must have the shape (n, width), not %d dimension(s)", values.ndim()));
   if (values.shape(0) != times.size())
     throw BadInput(text("there are %zu instants and %zu targets; give one target for each instant", times.size(), values.shape(0)));
+  std::vector<Ns> due;
+  if (!due_ns.is_none()) due = Numbers<Ns>(due_ns, "due_ns").copy();
   new (self) Plan{std::make_shared<const Trajectory>(times.copy(), values.copy(), values.shape(1), parse_kind(kind),
-                                                     instant(lead_ns, "lead_ns"))};
+                                                     instant(lead_ns, "lead_ns"), std::move(due))};
 }
 
 using Evaluate = void (Trajectory::*)(Ns, double*) const noexcept;
@@ -87,14 +89,18 @@ Args:
     targets: Finite. Shape (n, width). Kind "pose" has width 7: position xyz in metres and quat_wxyz.
     kind: "linear", or "pose": position linear, rotation along the short arc at constant rate (slerp), its sign continuous.
     lead_ns: How much earlier than their waypoints are due the knots lie, >= 0. The knots are shifted already; this is for bookkeeping.
+    due_ns: When each knot had to be reached, int64 of shape (n,), at or before its instant: earlier where `schedule` stretched a
+        move. Not given: no knot is late. Bookkeeping too.
 
 Raises:
     BadInput: knots that are not strictly increasing, targets that are not finite or of another shape, quaternions whose norm
         is off by more than 0.01.)",
                   nb::is_final())
       .def("__init__", &construct, nb::arg("times_ns"), nb::arg("targets"), nb::arg("kind") = "linear", nb::arg("lead_ns") = 0,
+           nb::arg("due_ns").none() = nb::none(),
            nb::sig("def __init__(self, times_ns: numpy.typing.ArrayLike, targets: numpy.typing.ArrayLike, "
-                   "kind: typing.Literal['linear', 'pose'] = 'linear', lead_ns: int = 0) -> None"))
+                   "kind: typing.Literal['linear', 'pose'] = 'linear', lead_ns: int = 0, "
+                   "due_ns: numpy.typing.ArrayLike | None = None) -> None"))
       .def_prop_ro("width", [](const Plan& self) { return self.path->width(); }, "Numbers in a target.")
       .def_prop_ro(
           "times_ns",
@@ -110,6 +116,14 @@ Raises:
             return nb::ndarray<nb::numpy, const double, nb::ndim<2>>(path.targets().data(), {path.size(), path.width()}, self.h);
           },
           nb::sig("def targets(self) -> numpy.typing.NDArray[numpy.float64]"), "The knots as given, shape (n, width), read-only.")
+      .def_prop_ro(
+          "due_ns",
+          [](Self self) {
+            const auto& due = self.p->path->due_ns();
+            return nb::ndarray<nb::numpy, const Ns, nb::ndim<1>>(due.data(), {due.size()}, self.h);
+          },
+          nb::sig("def due_ns(self) -> numpy.typing.NDArray[numpy.int64]"),
+          "When each knot had to be reached, shape (n,), read-only; before its instant where a move was stretched.")
       .def_prop_ro("start_ns", [](const Plan& self) { return self.path->start_ns(); }, "Instant of the first knot.")
       .def_prop_ro("end_ns", [](const Plan& self) { return self.path->end_ns(); }, "Instant of the last knot.")
       .def_prop_ro("lead_ns", [](const Plan& self) { return self.path->lead_ns(); },
@@ -148,7 +162,7 @@ segment that begins there, so zero at the last.)")
           "__reduce__",
           [](Self self) {
             return nb::make_tuple(self.h.type(), nb::make_tuple(self.h.attr("times_ns"), self.h.attr("targets"), self.h.attr("kind"),
-                                                                self.h.attr("lead_ns")));
+                                                                self.h.attr("lead_ns"), self.h.attr("due_ns")));
           },
           nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
 }

@@ -9,6 +9,8 @@ NB_MODULE(_core, m) {
   onbeat::bind::bind_sample(m);
   onbeat::bind::bind_series(m);
   onbeat::bind::bind_trajectory(m);
+  onbeat::bind::bind_limits(m);
+  onbeat::bind::bind_splice(m);
   onbeat::bind::bind_sink(m);
   onbeat::bind::bind_loop(m);
 }

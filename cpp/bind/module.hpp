@@ -8,6 +8,8 @@ namespace onbeat::bind {
 void bind_sample(nanobind::module_& m);
 void bind_series(nanobind::module_& m);
 void bind_trajectory(nanobind::module_& m);
+void bind_limits(nanobind::module_& m);
+void bind_splice(nanobind::module_& m);
 void bind_sink(nanobind::module_& m);
 void bind_loop(nanobind::module_& m);
 

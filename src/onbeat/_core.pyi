@@ -300,6 +300,8 @@ class Trajectory:
         targets: Finite. Shape (n, width). Kind "pose" has width 7: position xyz in metres and quat_wxyz.
         kind: "linear", or "pose": position linear, rotation along the short arc at constant rate (slerp), its sign continuous.
         lead_ns: How much earlier than their waypoints are due the knots lie, >= 0. The knots are shifted already; this is for bookkeeping.
+        due_ns: When each knot had to be reached, int64 of shape (n,), at or before its instant: earlier where `schedule` stretched a
+            move. Not given: no knot is late. Bookkeeping too.
 
     Raises:
         BadInput: knots that are not strictly increasing, targets that are not finite or of another shape, quaternions whose norm
@@ -312,6 +314,7 @@ class Trajectory:
         targets: numpy.typing.ArrayLike,
         kind: Literal["linear", "pose"] = "linear",
         lead_ns: int = 0,
+        due_ns: numpy.typing.ArrayLike | None = None,
     ) -> None: ...
     @property
     def width(self) -> int:
@@ -324,6 +327,12 @@ class Trajectory:
     @property
     def targets(self) -> numpy.typing.NDArray[numpy.float64]:
         """The knots as given, shape (n, width), read-only."""
+
+    @property
+    def due_ns(self) -> numpy.typing.NDArray[numpy.int64]:
+        """
+        When each knot had to be reached, shape (n,), read-only; before its instant where a move was stretched.
+        """
 
     @property
     def start_ns(self) -> int:
@@ -364,6 +373,99 @@ class Trajectory:
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
+
+class MoveLimits:
+    """
+    What onbeat.motion.Limits has prepared: how long moves must take, and what is out of range.
+    """
+
+    def __init__(
+        self,
+        max_speed: numpy.typing.ArrayLike | None,
+        lower: numpy.typing.ArrayLike | None,
+        upper: numpy.typing.ArrayLike | None,
+        max_angular_speed: float | None,
+    ) -> None: ...
+    def shortest_ns(
+        self, starts: numpy.typing.ArrayLike, ends: numpy.typing.ArrayLike, pose: bool
+    ) -> numpy.typing.NDArray[numpy.int64]:
+        """Give the shortest time of each move, rounded up to a nanosecond."""
+
+    def out_of_range(self, targets: numpy.typing.ArrayLike, pose: bool) -> numpy.typing.NDArray[numpy.bool_]:
+        """Say which rows leave the range."""
+
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+class Rows:
+    """Waypoints as columns, for splice."""
+
+    @staticmethod
+    def of_chunk(anchor_ns: int, step_ns: int, first_step: int, targets: numpy.typing.ArrayLike) -> Rows: ...
+    @staticmethod
+    def of_waypoints(waypoints: Sequence[Any]) -> Rows: ...
+
+class Fates:
+    """What became of waypoints, as columns."""
+
+    def __init__(
+        self,
+        times_ns: numpy.typing.ArrayLike,
+        targets: numpy.typing.ArrayLike,
+        codes: numpy.typing.ArrayLike,
+        by_ns: numpy.typing.ArrayLike,
+        due_ns: numpy.typing.ArrayLike,
+    ) -> None: ...
+    @property
+    def times_ns(self) -> numpy.typing.NDArray[numpy.int64]:
+        """Instants of the waypoints, shape (n,)."""
+
+    @property
+    def targets(self) -> numpy.typing.NDArray[numpy.float64]:
+        """Targets as given, shape (n, width)."""
+
+    @property
+    def codes(self) -> numpy.typing.NDArray[numpy.int8]:
+        """Kinds by number, shape (n,)."""
+
+    @property
+    def by_ns(self) -> numpy.typing.NDArray[numpy.int64]:
+        """How much, >= 0, shape (n,)."""
+
+    @property
+    def due_ns(self) -> numpy.typing.NDArray[numpy.int64]:
+        """Instants of sending, shape (n,)."""
+
+    def __len__(self) -> int: ...
+    def count(self, code: int) -> int:
+        """Count the waypoints of one kind."""
+
+    def rejected(self) -> Fates:
+        """Give the same with every waypoint rejected."""
+
+    def __getitem__(self, index: int) -> tuple[int, numpy.typing.NDArray[numpy.float64], int, int, int]:
+        """
+        Give the instant, the target, the kind's number, by_ns and due_ns of one.
+        """
+
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+def splice(
+    plan: Trajectory,
+    rows: Rows,
+    limits: MoveLimits | None,
+    now_ns: int,
+    lead_ns: int,
+    first_usable_ns: int | None,
+    clamp_ns: int,
+    scale: bool,
+) -> tuple[Trajectory | None, Fates, Fates | None, bool, bool]:
+    """
+    Splice rows into a plan.
+
+    Returns:
+        The new plan or None where the old one goes on, the outcomes, those of the old plan's knots that lost their place or None,
+        whether a target leaves the range (nothing was planned), and whether a move takes longer than was asked for.
+    """
 
 class Sink:
     """

@@ -1,7 +1,11 @@
+import numpy as np
 import pytest
 
 from onbeat.errors import BadInput
-from onbeat.motion.lead import lead_ns
+from onbeat.motion import Chunk, Trajectory, schedule
+from onbeat.motion.lead import first_usable_ns, lead_ns
+
+MS = 1_000_000
 
 
 def test_latency_in_seconds_becomes_a_lead_in_nanoseconds() -> None:
@@ -13,3 +17,55 @@ def test_latency_in_seconds_becomes_a_lead_in_nanoseconds() -> None:
 def test_latency_that_is_no_measurement_is_refused(latency: float) -> None:
     with pytest.raises(BadInput, match="action_latency"):
         lead_ns(latency)
+
+
+def chunk(n: int = 4, anchor_ms: int = 0, step_ms: int = 100, first_step: int = 1) -> Chunk:
+    return Chunk(anchor_ms * MS, step_ms * MS, np.arange(1.0, n + 1)[:, None], first_step)
+
+
+def test_modules_begin_together_at_the_row_that_the_slowest_can_still_use() -> None:
+    # Now is 90 ms. The arm (lead 120 ms) can use rows after 210 ms, the gripper (lead 20 ms) those after 110 ms.
+    chunks = {"arm": chunk(), "gripper": chunk()}
+    leads = {"arm": 120 * MS, "gripper": 20 * MS}
+    assert first_usable_ns(chunks, leads, 90 * MS) == 300 * MS
+
+
+def test_grasp_is_not_torn_apart() -> None:
+    leads = {"arm": 120 * MS, "gripper": 20 * MS}
+    first = first_usable_ns({"arm": chunk(), "gripper": chunk()}, leads, 90 * MS)
+    kinds = {}
+    for name, lead in leads.items():
+        plan, outcomes = schedule(Trajectory([0], [[0.0]]), chunk(), 90 * MS, lead_ns=lead, first_usable_ns=first)
+        kinds[name] = [(outcome.kind, outcome.by_ns) for outcome in outcomes]
+        assert (plan.times_ns + lead).tolist() == [90 * MS + lead, 300 * MS, 400 * MS]
+    assert kinds["arm"] == [("dropped", 110 * MS), ("dropped", 10 * MS), ("kept", 0), ("kept", 0)]
+    assert kinds["gripper"] == [("dropped", 10 * MS), ("dropped", 0), ("kept", 0), ("kept", 0)]
+
+
+def test_row_due_exactly_now_is_late() -> None:
+    assert first_usable_ns({"arm": chunk()}, {"arm": 0}, 200 * MS) == 300 * MS
+    assert first_usable_ns({"arm": chunk()}, {"arm": 0}, 200 * MS - 1) == 200 * MS
+
+
+def test_modules_with_other_grids_begin_at_one_instant() -> None:
+    # Arm at 100, 200, 300 ms; gripper at 10 + 70 k: 80, 150, 220, 290. After 160 ms: 200 and 220.
+    chunks = {"arm": chunk(), "gripper": chunk(anchor_ms=10, step_ms=70)}
+    assert first_usable_ns(chunks, {"arm": 60 * MS, "gripper": 60 * MS}, 100 * MS) == 220 * MS
+
+
+def test_module_that_can_use_no_row_keeps_the_others_still() -> None:
+    chunks = {"arm": chunk(2), "gripper": chunk(4)}
+    first = first_usable_ns(chunks, {"arm": 150 * MS, "gripper": 0}, 90 * MS)
+    assert first == 400 * MS + 1
+    old = Trajectory([0], [[0.0]])
+    for name, lead in (("arm", 150 * MS), ("gripper", 0)):
+        plan, outcomes = schedule(old, chunks[name], 90 * MS, lead_ns=lead, first_usable_ns=first)
+        assert plan is old
+        assert outcomes.count_of("dropped") == len(chunks[name])
+
+
+def test_module_without_a_lead_is_refused() -> None:
+    with pytest.raises(BadInput, match="no lead for the chunk of 'gripper'; there are leads for arm"):
+        first_usable_ns({"gripper": chunk()}, {"arm": 0}, 0)
+    with pytest.raises(BadInput, match="no chunks"):
+        first_usable_ns({}, {}, 0)

@@ -139,6 +139,24 @@ def test_equality_is_by_value() -> None:
     assert pickle.loads(pickle.dumps(linear())) == linear()
 
 
+def test_knows_which_knots_are_late() -> None:
+    path = Trajectory([0, 10 * MS], [[0.0], [1.0]], due_ns=[0, 7 * MS])
+    assert path.due_ns.tolist() == [0, 7 * MS]
+    assert not path.due_ns.flags.writeable
+    assert path != Trajectory([0, 10 * MS], [[0.0], [1.0]])
+    assert pickle.loads(pickle.dumps(path)) == path
+    assert linear().due_ns.tolist() == linear().times_ns.tolist()
+    assert Trajectory([0, 10 * MS], [[0.0], [1.0]], due_ns=[0, 10 * MS]) == Trajectory([0, 10 * MS], [[0.0], [1.0]])
+
+
+@pytest.mark.parametrize(
+    ("due_ns", "sentence"), [([0], "2 knots and 1 instants"), ([0, 12 * MS], "knot 1 is due 2.000 ms after")]
+)
+def test_knots_are_on_time_or_late(due_ns: list[int], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        Trajectory([0, 10 * MS], [[0.0], [1.0]], due_ns=due_ns)
+
+
 def test_repr_speaks_of_units() -> None:
     assert repr(Trajectory([5, 10 * MS], [[0.0], [1.0]], lead_ns=MS)) == (
         "Trajectory(linear, width 1, 2 knots from 5 ns over 10.000 ms, lead 1.000 ms)"

@@ -55,6 +55,14 @@ class TestChunk:
         waypoints = Chunk(anchor_ns, step_ns, np.arange(float(n))[:, None], first_step).waypoints()
         assert [(w.t_ns, w.target[0]) for w in waypoints] == [(anchor_ns + (first_step + k) * step_ns, k) for k in range(n)]
 
+    @given(st.integers(-500, 500), st.integers(1, 50), st.integers(-5, 5), st.integers(1, 9), st.integers(-900, 900))
+    def test_first_row_after_an_instant_is_the_first_that_is_due_later(
+        self, anchor_ns: int, step_ns: int, first_step: int, n: int, t_ns: int
+    ) -> None:
+        chunk = Chunk(anchor_ns, step_ns, np.zeros((n, 1)), first_step)
+        later = [k for k in range(n) if chunk.t_ns(k) > t_ns]
+        assert chunk.first_row_after(t_ns) == (later[0] if later else n)
+
     def test_keeps_its_own_copy(self) -> None:
         targets = np.zeros((2, 2))
         chunk = Chunk(0, 1, targets)

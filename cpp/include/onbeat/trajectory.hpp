@@ -24,10 +24,17 @@ class Trajectory {
   static constexpr std::size_t kPoseWidth = 7;      // position xyz in metres, quat_wxyz
   static constexpr std::size_t kPoseRateWidth = 6;  // v in the world's frame in m/s, omega in the body's frame in rad/s
 
-  // targets is row-major, one row of `width` numbers for each instant. Throws BadInput.
-  Trajectory(std::vector<Ns> times_ns, std::vector<double> targets, std::size_t width, Kind kind = Kind::linear, Ns lead_ns = 0)
-      : times_ns_(std::move(times_ns)), targets_(std::move(targets)), width_(width), kind_(kind), lead_ns_(lead_ns) {
+  // targets is row-major, one row of `width` numbers for each instant; due_ns empty says that no knot is late. Throws BadInput.
+  Trajectory(std::vector<Ns> times_ns, std::vector<double> targets, std::size_t width, Kind kind = Kind::linear, Ns lead_ns = 0,
+             std::vector<Ns> due_ns = {})
+      : times_ns_(std::move(times_ns)),
+        targets_(std::move(targets)),
+        due_ns_(std::move(due_ns)),
+        width_(width),
+        kind_(kind),
+        lead_ns_(lead_ns) {
     check();
+    if (due_ns_ == times_ns_) due_ns_.clear();
     if (kind_ == Kind::pose) prepare_rotations();
   }
 
@@ -42,6 +49,8 @@ class Trajectory {
   [[nodiscard]] Ns lead_ns() const noexcept { return lead_ns_; }
   [[nodiscard]] const std::vector<Ns>& times_ns() const noexcept { return times_ns_; }
   [[nodiscard]] const std::vector<double>& targets() const noexcept { return targets_; }
+  // When each knot had to be there, <= its instant; bookkeeping like the lead, by which a waypoint that is sent again is known.
+  [[nodiscard]] const std::vector<Ns>& due_ns() const noexcept { return due_ns_.empty() ? times_ns_ : due_ns_; }
 
   // Write `width` numbers. A pose's quaternion is unit and changes sign nowhere along the path.
   void at(Ns t_ns, double* out) const noexcept {
@@ -78,7 +87,7 @@ class Trajectory {
 
   friend bool operator==(const Trajectory& a, const Trajectory& b) noexcept {
     return a.kind_ == b.kind_ && a.lead_ns_ == b.lead_ns_ && a.width_ == b.width_ && a.times_ns_ == b.times_ns_ &&
-           a.targets_ == b.targets_;
+           a.targets_ == b.targets_ && a.due_ns_ == b.due_ns_;
   }
 
  private:
@@ -111,6 +120,12 @@ class Trajectory {
       if (times_ns_[knot] <= times_ns_[knot - 1])
         throw BadInput(text("knot %zu is %.3f ms before or at knot %zu; knots must be strictly increasing", knot,
                             milliseconds(times_ns_[knot], times_ns_[knot - 1]), knot - 1));
+    if (!due_ns_.empty() && due_ns_.size() != size())
+      throw BadInput(text("there are %zu knots and %zu instants at which they were due; give one for each knot", size(), due_ns_.size()));
+    for (std::size_t knot = 0; knot < due_ns_.size(); ++knot)
+      if (due_ns_[knot] > times_ns_[knot])
+        throw BadInput(text("knot %zu is due %.3f ms after its instant; a knot is on time or late", knot,
+                            milliseconds(times_ns_[knot], due_ns_[knot])));
     for (std::size_t i = 0; i < targets_.size(); ++i)
       if (!std::isfinite(targets_[i]))
         throw BadInput(text("knot %zu has %g in column %zu; every target must be finite", i / width_, targets_[i], i % width_));
@@ -130,6 +145,7 @@ class Trajectory {
 
   std::vector<Ns> times_ns_;
   std::vector<double> targets_;    // as given
+  std::vector<Ns> due_ns_;         // empty: as times_ns_
   std::vector<double> rotations_;  // of poses: the quaternions unit and in one sign, as they are evaluated
   std::size_t width_;
   Kind kind_;

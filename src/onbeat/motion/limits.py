@@ -1,10 +1,11 @@
 """How fast and how far a module may be asked to move, and how long a move must therefore take."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onbeat._core import MoveLimits
 from onbeat.errors import BadInput
 
 __all__ = ("Limits",)
@@ -17,8 +18,8 @@ class Limits:
     Args:
         max_speed: Joint or opening speed per second; of a pose, the tool's linear speed in m/s. > 0.
         max_acceleration, max_jerk: Per second squared and cubed, > 0; for the generators that shape motion.
-        lower, upper: Range of the targets.
-        max_angular_speed: Of a pose, rad/s. > 0.
+        lower, upper: Range of the targets; of a pose, of its position.
+        max_angular_speed: Of a pose, rad/s. > 0; of joints it says nothing.
 
     Raises:
         BadInput: a limit that is not a positive number, or a range whose lower end is above its upper end.
@@ -30,30 +31,40 @@ class Limits:
     lower: ArrayLike | None = None
     upper: ArrayLike | None = None
     max_angular_speed: float | None = None
+    # Prepared once, for one native call for each chunk.
+    native: MoveLimits = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            given = getattr(self, field.name)
+        for name in (each.name for each in fields(self) if each.init):
+            given = getattr(self, name)
             if given is None:
                 continue
             values = np.asarray(given, dtype=np.float64)
-            if values.ndim > 1 or np.isnan(values).any():
-                raise BadInput(f"{field.name} must be a number or one number for each joint, not {given!r}")
-            if field.name not in ("lower", "upper") and not (values > 0).all():
-                raise BadInput(f"{field.name} must be > 0, not {given!r}")
+            if values.ndim > (name != "max_angular_speed") or values.size == 0 or np.isnan(values).any():
+                wanted = "a number" if name == "max_angular_speed" else "a number or one number for each joint"
+                raise BadInput(f"{name} must be {wanted}, not {given!r}")
+            if name not in ("lower", "upper") and not (values > 0).all():
+                raise BadInput(f"{name} must be > 0, not {given!r}")
             # Tuples instead of arrays, so that limits compare and hash by value.
-            object.__setattr__(self, field.name, float(values) if values.ndim == 0 else tuple(values.tolist()))
-        if self.lower is not None and self.upper is not None and np.any(np.asarray(self.lower) > np.asarray(self.upper)):
-            raise BadInput(f"lower {self.lower} lies above upper {self.upper}")
+            object.__setattr__(self, name, float(values) if values.ndim == 0 else tuple(values.tolist()))
+        if self.lower is not None and self.upper is not None:
+            lower, upper = np.asarray(self.lower), np.asarray(self.upper)
+            if lower.size != upper.size and 1 not in (lower.size, upper.size):
+                raise BadInput(
+                    f"lower has {lower.size} numbers and upper has {upper.size}; give one number for each joint in both"
+                )
+            if (lower > upper).any():
+                raise BadInput(f"lower {self.lower} lies above upper {self.upper}")
+        native = MoveLimits(self.max_speed, self.lower, self.upper, self.max_angular_speed)
+        object.__setattr__(self, "native", native)
 
-    def out_of_range(self, targets: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Say which rows of targets, shape (n, width), leave [lower, upper]."""
-        outside = np.zeros(len(targets), dtype=np.bool_)
-        if self.lower is not None:
-            outside |= (targets < np.asarray(self.lower)).any(axis=1)
-        if self.upper is not None:
-            outside |= (targets > np.asarray(self.upper)).any(axis=1)
-        return outside
+    def out_of_range(self, targets: NDArray[np.float64], pose: bool = False) -> NDArray[np.bool_]:
+        """Say which rows of targets, shape (n, width), leave [lower, upper]; of poses the position alone is judged.
+
+        Raises:
+            BadInput: a limit has another number of columns than the rows.
+        """
+        return self.native.out_of_range(targets, pose)
 
     def shortest_ns(self, starts: NDArray[np.float64], ends: NDArray[np.float64], pose: bool = False) -> NDArray[np.int64]:
         """Give the shortest time that each move may take, rounded up to a nanosecond.
@@ -63,19 +74,9 @@ class Limits:
             pose: Whether the rows are poses.
 
         Returns:
-            int64, shape (n,); 0 where nothing limits.
+            int64, shape (n,); 0 where nothing limits, at most 2^62.
+
+        Raises:
+            BadInput: a limit has another number of columns than the rows.
         """
-        seconds = np.zeros(len(starts))
-        if pose:
-            if self.max_speed is not None:
-                seconds = np.linalg.norm(ends[:, :3] - starts[:, :3], axis=1) / np.asarray(self.max_speed)
-            if self.max_angular_speed is not None:
-                a, b = starts[:, 3:], ends[:, 3:]
-                # atan2 keeps small angles exact where acos of the dot product loses half of the digits.
-                short = np.minimum(np.linalg.norm(a - b, axis=1), np.linalg.norm(a + b, axis=1))
-                long = np.maximum(np.linalg.norm(a - b, axis=1), np.linalg.norm(a + b, axis=1))
-                seconds = np.maximum(seconds, 4.0 * np.arctan2(short, long) / self.max_angular_speed)
-        elif self.max_speed is not None:
-            seconds = (np.abs(ends - starts) / np.asarray(self.max_speed)).max(axis=1)
-        # A thousandth of a nanosecond is float dust, not motion.
-        return np.ceil(seconds * 1e9 - 1e-3).astype(np.int64)
+        return self.native.shortest_ns(starts, ends, pose)

@@ -90,6 +90,15 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.targets)
 
+    def t_ns(self, row: int) -> int:
+        """Give the instant at which a row is due."""
+        return self.anchor_ns + (self.first_step + row) * self.step_ns
+
+    def first_row_after(self, t_ns: int) -> int:
+        """Give the first row that is due after an instant; the number of rows where none is."""
+        row = (t_ns - self.anchor_ns) // self.step_ns + 1 - self.first_step
+        return min(max(row, 0), len(self))
+
     def waypoints(self) -> Sequence[Waypoint]:
         """Give the rows with the instants at which they are due."""
-        return [Waypoint(self.anchor_ns + (self.first_step + k) * self.step_ns, target) for k, target in enumerate(self.targets)]
+        return [Waypoint(self.t_ns(k), target) for k, target in enumerate(self.targets)]
