@@ -1,6 +1,7 @@
 import copy
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def test_ranges_of_different_widths_are_refused() -> None:
 
 
 @pytest.mark.parametrize("given", [{"max_speed": []}, {"max_angular_speed": [1.0, 2.0]}, {"lower": [[0.0]]}])
-def test_limit_of_another_shape_is_refused(given: dict[str, list[float]]) -> None:
+def test_limit_of_another_shape_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match=f"{next(iter(given))} must be a number"):
         Limits(**given)
 

@@ -243,7 +243,7 @@ def test_target_out_of_range_rejects_the_call() -> None:
 @pytest.mark.parametrize("name", ["max_speed", "lower", "upper"])
 def test_limits_of_another_width_are_refused(name: str) -> None:
     with pytest.raises(BadInput, match=f"{name} has 2 numbers and the targets have width 1"):
-        schedule(at_rest(), way((200, 0.5)), 100 * MS, Limits(**{name: [1.0, 2.0]}))
+        schedule(at_rest(), way((200, 0.5)), 100 * MS, Limits(**dict[str, Any]({name: [1.0, 2.0]})))
 
 
 def test_arrival_after_the_end_of_time_is_refused() -> None:

@@ -10,6 +10,7 @@ from onbeat.loop import MemorySink
 from onbeat.policy import Module, Rig
 
 MS = 1_000_000
+HOME = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 
 class Axis:
@@ -80,3 +81,30 @@ def simple_rig(clock: Clock, **axis: Any) -> Rig:
         "eye": Module(ModuleConfig("eye", "test:Eye", receive_latency=0.020), Eye(clock), clock),
     }
     return Rig(modules, clock)
+
+
+class Tool:
+    """A tool that is at HOME whatever it is told."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.info = DeviceInfo("pose", 7, "m", "test tool")
+        self.sink = MemorySink(7, 4096)
+        self.clock = clock
+        self.seq = 0
+
+    def connect(self) -> None: ...
+
+    def read(self) -> DeviceState:
+        now_ns = self.clock.now_ns()
+        self.seq += 1
+        return DeviceState(HOME, now_ns, now_ns + 2 * MS, self.seq)
+
+    def write(self, command: Command) -> None: ...
+    def hold(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def pose_rig(clock: Clock, **tool: Any) -> Rig:
+    """A rig of one right arm that takes poses."""
+    config = ModuleConfig("right_arm", "test:Tool", rate_hz=100.0, poll_hz=200.0, **tool)
+    return Rig({"right_arm": Module(config, Tool(clock), clock)}, clock)

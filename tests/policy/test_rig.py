@@ -8,7 +8,7 @@ from onbeat.clock import ManualClock
 from onbeat.errors import BadInput
 from onbeat.motion import Waypoint
 from onbeat.policy import Module, Rig, load_rig
-from tests.policy.simple_rig import MS, Axis, axis_config, simple_rig
+from tests.policy.simple_rig import HOME, MS, Axis, axis_config, pose_rig, simple_rig
 
 
 def test_reading_is_stamped_when_it_was_true() -> None:
@@ -67,6 +67,122 @@ def test_late_waypoint_is_logged_with_how_late(caplog: pytest.LogCaptureFixture)
         rig.drive.run_until(100 * MS)
         rig["axis"].schedule_j([Waypoint(60 * MS, np.array([1.0])), Waypoint(300 * MS, np.array([2.0]))])
     assert "Module 'axis': dropping 1 late SCHEDULE_J (40.0 ms late)" in caplog.messages
+
+
+def test_clamped_waypoint_is_logged_in_the_words_that_users_watch_for(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    rig = pose_rig(clock)
+    with rig, caplog.at_level(logging.INFO, "onbeat"):
+        rig.drive.run_until(300 * MS)
+        late = Waypoint(116_600_000, np.array([0.01, 0, 0, 1, 0, 0, 0]))
+        outcomes = rig["right_arm"].schedule_l([late, Waypoint(400 * MS, HOME)], late="clamp")
+        plan = rig["right_arm"].plan
+    assert caplog.messages == ["Module 'right_arm': clamping late SCHEDULE_L (183.4 ms late)"]
+    assert [outcome.kind for outcome in outcomes] == ["late", "kept"]
+    assert plan is not None
+    # One period of 100 Hz after now.
+    assert plan.times_ns.tolist() == [300 * MS, 310 * MS, 400 * MS]
+    assert plan.kind == "pose"
+
+
+def test_clamping_counts_the_lead_and_drops_what_came_before(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock, action_latency=0.050)
+    with rig, caplog.at_level(logging.INFO, "onbeat"):
+        rig.drive.run_until(100 * MS)
+        rig["axis"].schedule_j([Waypoint(60 * MS, np.array([1.0])), Waypoint(130 * MS, np.array([2.0]))], late="clamp")
+    assert caplog.messages == [
+        "Module 'axis': clamping late SCHEDULE_J (20.0 ms late)",
+        "Module 'axis': dropping 1 late SCHEDULE_J (90.0 ms late)",
+    ]
+
+
+def test_pose_is_limited_in_speed_and_in_turning() -> None:
+    clock = ManualClock()
+    rig = pose_rig(clock, max_speed=0.5)
+    module = rig["right_arm"]
+    module.max_angular_speed = 1.0
+    quarter = np.array([0.1, 0, 0, np.sqrt(0.5), 0, 0, np.sqrt(0.5)])
+    with rig:
+        outcomes = module.schedule_l([Waypoint(100 * MS, quarter)])
+        unlimited = module.schedule_l([Waypoint(110 * MS, quarter)], limit=False)
+    # A quarter turn at 1 rad/s; 0.1 m at 0.5 m/s would be there after 200 ms.
+    assert outcomes[0].by_ns == pytest.approx(np.pi / 2 * 1e9 - 100 * MS, abs=1)
+    assert unlimited[0].by_ns == 0
+
+
+def test_module_takes_poses_or_joints_and_says_which() -> None:
+    rig, poses = simple_rig(ManualClock()), pose_rig(ManualClock())
+    with rig, pytest.raises(BadInput, match="'axis' takes joints; use schedule_j"):
+        rig["axis"].schedule_l([Waypoint(1 * MS, HOME)])
+    with poses, pytest.raises(BadInput, match="'right_arm' takes poses; use drive_l"):
+        poses["right_arm"].drive_j(HOME.tolist())
+
+
+def test_newest_target_is_driven_to_within_max_speed() -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock, max_speed=2.0)
+    axis = rig["axis"]
+    with rig, axis.collect() as readings:
+        axis.schedule_j([Waypoint(100 * MS, np.array([-0.2])), Waypoint(900 * MS, np.array([0.5]))], compensate=False)
+        rig.drive.run_until(50 * MS)
+        outcomes = axis.drive_j([1.0])
+        # From -0.1 to 1.0 at 2 rad/s: 550 ms after now, 540 ms after the next period.
+        assert axis.plan is not None
+        assert axis.plan.times_ns.tolist() == [50 * MS, 600 * MS]
+        assert [(o.kind, o.by_ns) for o in outcomes] == [("stretched", 540 * MS)]
+        assert [o.due_ns for o in outcomes.tail] == [100 * MS, 900 * MS]
+        rig.drive.run_until(300 * MS)
+        axis.drive_j([0.0])
+        assert axis.plan.times_ns.tolist() == [300 * MS, 500 * MS]
+        rig.drive.run_until(700 * MS)
+    positions = np.array([reading.value[0] for reading in readings])
+    assert positions.max() == pytest.approx(0.4, abs=0.03)
+    assert positions[-1] == 0.0
+    assert np.abs(np.diff(positions)).max() <= 2.0 * 0.010 + 1e-9
+
+
+def test_target_driven_to_again_changes_nothing() -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock, max_speed=2.0)
+    with rig:
+        rig["axis"].drive_j([1.0])
+        first = rig["axis"].plan
+        for now_ms in range(13, 490, 13):
+            rig.drive.run_until(now_ms * MS)
+            rig["axis"].drive_j([1.0])
+        plan = rig["axis"].plan
+    assert first is not None
+    assert plan is not None
+    assert plan.end_ns == first.end_ns == 500 * MS
+    assert float(plan.velocity_at_ns(490 * MS)[0]) == pytest.approx(2.0, abs=1e-6)
+
+
+def test_pose_driven_to() -> None:
+    rig = pose_rig(ManualClock(), max_speed=0.5)
+    with rig:
+        outcomes = rig["right_arm"].drive_l([0.1, 0, 0, 1, 0, 0, 0])
+    assert outcomes[0].by_ns == 190 * MS
+
+
+def test_target_out_of_range_is_logged_as_rejected(caplog: pytest.LogCaptureFixture) -> None:
+    rig = simple_rig(ManualClock(), upper=0.5)
+    with rig, caplog.at_level(logging.INFO, "onbeat"):
+        rig["axis"].drive_j([0.9])
+    assert caplog.messages == ["Module 'axis': rejecting 1 DRIVE_J, out of range or too fast"]
+
+
+def test_plan_that_does_not_change_is_not_replaced() -> None:
+    clock = ManualClock()
+    rig = simple_rig(clock)
+    waypoints = [Waypoint(200 * MS, np.array([1.0])), Waypoint(300 * MS, np.array([2.0]))]
+    with rig:
+        loop = rig["axis"].loop
+        assert loop is not None
+        for now_ms in (50, 100, 250):
+            rig["axis"].schedule_j(waypoints)
+            rig.drive.run_until(now_ms * MS)
+        assert set(loop.records()["plan"].tolist()) == {1}
 
 
 def test_motion_arrives_at_the_device_on_the_beat() -> None:

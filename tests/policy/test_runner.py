@@ -7,9 +7,9 @@ import pytest
 
 from onbeat.clock import ManualClock, SystemClock
 from onbeat.errors import BadInput, OnbeatError
-from onbeat.policy import Rig, Runner
+from onbeat.policy import Module, Rig, Runner
 from onbeat.stream import Observation, Stream
-from tests.policy.simple_rig import MS, Eye, simple_rig
+from tests.policy.simple_rig import HOME, MS, Axis, Eye, axis_config, pose_rig, simple_rig
 
 
 def started(clock: ManualClock, **axis: Any) -> Rig:
@@ -84,6 +84,47 @@ def test_all_in_the_future_is_said_in_the_words_that_users_watch_for(caplog: pyt
         Runner(rig, lambda observation: np.zeros((16, 1)), 0.1).run(0.05)
     rig.stop()
     assert caplog.messages[0] == "axis: Scheduled 16 waypoints (16 in the future)"
+
+
+def two_arms(clock: ManualClock) -> Rig:
+    """Two axes whose leads differ, started."""
+    rig = simple_rig(clock, action_latency=0.150)
+    config = axis_config(action_latency=0.020)
+    rig.modules["gripper"] = Module(config, Axis(clock), clock)
+    rig.start()
+    rig.drive.run_until(200 * MS)
+    return rig
+
+
+@pytest.mark.parametrize(("together", "kept"), [(False, 3), (True, 2)])
+def test_modules_begin_apart_or_together(together: bool, kept: int) -> None:
+    rig = two_arms(ManualClock())
+    runner = Runner(
+        rig,
+        lambda observation: {"axis": np.zeros((4, 1)), "gripper": np.full((4, 1), 0.01)},
+        0.1,
+        inference_ns=lambda: 70 * MS,
+        together=together,
+    )
+    decision = runner.run(0.1)[0]
+    rig.stop()
+    # The image is of 180 ms and now is 270 ms. Row 2, due at 380 ms, had to be sent at 230 to the axis and at 360 to the gripper.
+    assert (decision.anchor_ns, decision.ready_ns) == (180 * MS, 270 * MS)
+    assert [outcome.kind for outcome in decision.outcomes["axis"]] == ["dropped", "dropped", "kept", "kept"]
+    assert decision.outcomes["gripper"].count_of("kept") == kept
+    starts = {name: outcomes.times_ns[outcomes.rows_of("kept")[0]] for name, outcomes in decision.outcomes.items()}
+    assert (starts["axis"] == starts["gripper"]) == together
+
+
+def test_pose_module_is_told_poses() -> None:
+    clock = ManualClock()
+    rig = pose_rig(clock)
+    rig.modules["eye"] = simple_rig(clock)["eye"]
+    rig.start()
+    rig.drive.run_until(200 * MS)
+    decisions = Runner(rig, lambda observation: np.tile(HOME, (3, 1)), 0.1).run(0.05)
+    rig.stop()
+    assert decisions[0].outcomes["right_arm"].count_of("rejected") == 0
 
 
 def test_policy_may_answer_by_module() -> None:

@@ -16,9 +16,10 @@ class DeviceInfo:
     """What a device is.
 
     Args:
-        kind: "joints", "gripper" or "camera".
-        width: Numbers in a state and in a command; 0 for a camera, whose reading is an image.
-        unit: Unit of the numbers: "rad", "m" (opening of a gripper), "" for images.
+        kind: "joints", "gripper", "pose" or "camera".
+        width: Numbers in a state and in a command; 7 for a pose (position xyz and quat_wxyz); 0 for a camera, whose reading is
+            an image.
+        unit: Unit of the numbers: "rad", "m" (opening of a gripper, position of a pose), "" for images.
         model: What the maker calls it.
     """
 

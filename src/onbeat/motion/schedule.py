@@ -120,6 +120,10 @@ class Outcomes(Sequence[Outcome]):
         """Count the waypoints of one kind."""
         return self._fates.count(KINDS.index(kind))
 
+    def rows_of(self, kind: str) -> NDArray[np.intp]:
+        """Give the places of the waypoints of one kind, in order."""
+        return np.flatnonzero(self.codes == KINDS.index(kind))
+
 
 def schedule(
     plan: Trajectory,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -45,8 +45,11 @@ class Module:
     """One device with its stream of readings and, where it can be commanded, its send loop.
 
     The settings that describe the hardware (receive_latency_s, action_latency_s, max_speed) come from the module's YAML and
-    may be set anew while nothing moves; they are applied here and nowhere else: the first in `step`, the others in
-    `schedule_j`.
+    may be set anew while nothing moves; they are applied here and nowhere else: the first in `step`, the others where
+    waypoints are scheduled.
+
+    A device of kind "pose" (position xyz and quat_wxyz) takes `schedule_l` and `drive_l`, any other `schedule_j` and `drive_j`;
+    max_angular_speed, in rad/s, limits how fast a pose turns.
     """
 
     def __init__(self, config: ModuleConfig, device: Device, clock: Clock) -> None:
@@ -58,12 +61,14 @@ class Module:
         self.receive_latency_s = config.receive_latency
         self.action_latency_s = config.action_latency
         self.max_speed = config.max_speed
+        self.max_angular_speed: float | None = None
         if self.info.width == 0:
             self.stream = Stream(self.name, clock, "object", 0, _FRAMES, tolerance_s=_SLOWEST_FRAME_S)
         else:
-            self.stream = Stream(self.name, clock, "linear", self.info.width, _HISTORY)
+            self.stream = Stream(self.name, clock, self._kind, self.info.width, _HISTORY)
         self.loop: SendLoop | None = None
         self.plan: Trajectory | None = None
+        self._prepared: Limits | None = None
         self.repeated = 0
         self.listeners: list[Callable[[Reading], None]] = []
         self._log = logging.getLogger("onbeat.module")
@@ -86,13 +91,22 @@ class Module:
         intervals_ns = sorted(self._intervals_ns)
         return round(intervals_ns[len(intervals_ns) // 2]) if intervals_ns else None
 
+    @property
+    def takes_poses(self) -> bool:
+        """Whether the module is told poses (`schedule_l`), and not joints or openings (`schedule_j`)."""
+        return self._kind == "pose"
+
+    @property
+    def _kind(self) -> Literal["linear", "pose"]:
+        return "pose" if self.info.kind == "pose" else "linear"
+
     def start(self) -> SendLoop | None:
         """Open the device, and start its send loop at rest where the device is now; gives the loop."""
         self.device.connect()
         if not self.commanded:
             return None
         here = np.asarray(self.device.read().value, dtype=np.float64)
-        self.plan = Trajectory([self.clock.now_ns()], here[None, :])
+        self.plan = Trajectory([self.clock.now_ns()], here[None, :], kind=self._kind)
         sink = self.device.sink if isinstance(self.device, SinkDevice) else DeviceSink(self.device)
         limits = Limits(lower=self.config.lower, upper=self.config.upper)
         self.loop = SendLoop(sink, self.config.rate_hz, self.plan, limits=limits)
@@ -133,37 +147,144 @@ class Module:
         finally:
             self.listeners.remove(readings.append)
 
-    def schedule_j(self, waypoints: Chunk | Sequence[Waypoint], compensate: bool = True, limit: bool = True) -> Outcomes:
+    def lead_ns(self, compensate: bool = True) -> int:
+        """Give how early this module is asked: its action_latency, or 0 where that is not taken off."""
+        return lead_ns(self.action_latency_s) if compensate else 0
+
+    def schedule_j(
+        self,
+        waypoints: Chunk | Sequence[Waypoint],
+        compensate: bool = True,
+        limit: bool = True,
+        *,
+        late: Literal["drop", "clamp"] = "drop",
+        on_limit: Literal["delay", "scale", "reject"] = "delay",
+        first_usable_ns: int | None = None,
+        now_ns: int | None = None,
+    ) -> Outcomes:
         """Be at joint targets (or openings) at their instants: sends action_latency early, on the beat.
 
         Args:
             waypoints: A chunk or waypoints in order of time, on the rig's clock.
             compensate: Whether action_latency is taken off; a calibration sweep runs without.
             limit: Whether max_speed stretches moves; the measurement of max_speed runs without.
+            late, on_limit, first_usable_ns: As `onbeat.motion.schedule` takes them; a clamped waypoint is moved to one period of
+                the module's send loop after now, and logged.
+            now_ns: The instant of the decision, where several modules share one; now when not given.
 
         Returns:
             What became of each waypoint.
 
         Raises:
-            BadInput: the module takes no commands, is not started, or a waypoint is not acceptable.
+            BadInput: the module takes no commands or poses, is not started, or a waypoint is not acceptable.
         """
+        lead = self.lead_ns(compensate)
+        return self._schedule("SCHEDULE_J", waypoints, limit, lead, late, on_limit, first_usable_ns, now_ns)
+
+    def schedule_l(
+        self,
+        waypoints: Chunk | Sequence[Waypoint],
+        compensate: bool = True,
+        limit: bool = True,
+        *,
+        late: Literal["drop", "clamp"] = "drop",
+        on_limit: Literal["delay", "scale", "reject"] = "delay",
+        first_usable_ns: int | None = None,
+        now_ns: int | None = None,
+    ) -> Outcomes:
+        """Be at poses (position xyz in metres and quat_wxyz) at their instants; as `schedule_j`."""
+        lead = self.lead_ns(compensate)
+        return self._schedule("SCHEDULE_L", waypoints, limit, lead, late, on_limit, first_usable_ns, now_ns)
+
+    def drive_j(self, target: Sequence[float], limit: bool = True) -> Outcomes:
+        """Go to a joint target (or opening) from now on, as fast as max_speed allows.
+
+        For targets that come in live, each of which replaces the one before and whatever else was planned. No lead is taken
+        off: it cannot be there sooner.
+
+        Returns:
+            What became of the target: one outcome, "stretched" by the time that the move takes beyond one period.
+
+        Raises:
+            BadInput: as `schedule_j` does.
+        """
+        return self._drive("DRIVE_J", target, limit)
+
+    def drive_l(self, target: Sequence[float], limit: bool = True) -> Outcomes:
+        """Go to a pose from now on, as fast as max_speed and max_angular_speed allow; as `drive_j`."""
+        return self._drive("DRIVE_L", target, limit)
+
+    def _drive(self, verb: str, target: Sequence[float], limit: bool) -> Outcomes:
+        now_ns = self.clock.now_ns()
+        waypoint = Waypoint(now_ns + self._period_ns, np.asarray(target, dtype=np.float64))
+        return self._schedule(verb, [waypoint], limit, 0, "drop", "delay", None, now_ns)
+
+    def _schedule(
+        self,
+        verb: str,
+        waypoints: Chunk | Sequence[Waypoint],
+        limit: bool,
+        lead: int,
+        late: Literal["drop", "clamp"],
+        on_limit: Literal["delay", "scale", "reject"],
+        first_usable_ns: int | None,
+        now_ns: int | None,
+    ) -> Outcomes:
         if self.loop is None or self.plan is None:
             raise BadInput(
                 f"module {self.name!r} is not started" if self.commanded else f"module {self.name!r} takes no commands"
             )
-        limits = Limits(self.max_speed if limit else None, lower=self.config.lower, upper=self.config.upper)
-        lead = lead_ns(self.action_latency_s) if compensate else 0
-        self.plan, outcomes = schedule(self.plan, waypoints, self.clock.now_ns(), limits, lead_ns=lead)
-        self.loop.replace(self.plan)
-        dropped = outcomes.count_of("dropped")
-        if dropped:
-            late_ms = outcomes.by_ns.max() / 1e6
-            self._log.info("Module %r: dropping %d late SCHEDULE_J (%.1f ms late)", self.name, dropped, late_ms)
+        if verb.endswith("_L") != self.takes_poses:
+            takes, name = ("poses", "_l") if self.takes_poses else ("joints", "_j")
+            raise BadInput(f"module {self.name!r} takes {takes}; use {verb[:-2].lower()}{name}")
+        now_ns = self.clock.now_ns() if now_ns is None else now_ns
+        plan, outcomes = schedule(
+            self.plan,
+            waypoints,
+            now_ns,
+            self._limits(limit),
+            late,
+            on_limit,
+            lead,
+            self._period_ns,
+            first_usable_ns=first_usable_ns,
+        )
+        if plan is not self.plan:
+            self.loop.replace(plan)
+            self.plan = plan
+        self._tell(verb, outcomes, now_ns)
         return outcomes
+
+    @property
+    def _period_ns(self) -> int:
+        return round(1e9 / self.config.rate_hz)
+
+    def _limits(self, limit: bool) -> Limits:
+        speed, turning = (self.max_speed, self.max_angular_speed) if limit else (None, None)
+        kept = self._prepared
+        if kept is None or (kept.max_speed, kept.max_angular_speed) != (speed, turning):
+            kept = Limits(speed, lower=self.config.lower, upper=self.config.upper, max_angular_speed=turning)
+            self._prepared = kept
+        return kept
+
+    def _tell(self, verb: str, outcomes: Outcomes, now_ns: int) -> None:
+        """Say in the log what did not go as it was asked for, in the words that users watch for."""
+        late_ms = (now_ns - outcomes.due_ns) * 1e-6
+        for row in outcomes.rows_of("late"):
+            self._log.warning("Module %r: clamping late %s (%.1f ms late)", self.name, verb, late_ms[row])
+        dropped_ms = late_ms[outcomes.rows_of("dropped")]
+        late = int(np.count_nonzero(dropped_ms >= 0))
+        if late:
+            self._log.info("Module %r: dropping %d late %s (%.1f ms late)", self.name, late, verb, dropped_ms.max())
+        if late < len(dropped_ms):
+            self._log.info("Module %r: leaving out %d %s to begin together", self.name, len(dropped_ms) - late, verb)
+        if outcomes.count_of("rejected"):
+            self._log.warning("Module %r: rejecting %d %s, out of range or too fast", self.name, len(outcomes), verb)
 
     def move_to(self, target: Sequence[float], seconds: float) -> None:
         """Go to a target in a straight line that takes that long, without lead."""
-        self.schedule_j([Waypoint(self.clock.now_ns() + round(seconds * 1e9), np.asarray(target))], compensate=False)
+        go = self.schedule_l if self.takes_poses else self.schedule_j
+        go([Waypoint(self.clock.now_ns() + round(seconds * 1e9), np.asarray(target))], compensate=False)
 
     def _publish(self, state: DeviceState) -> None:
         # A cached reading must not get a new stamp: the device's own count tells it.

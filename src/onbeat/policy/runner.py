@@ -9,6 +9,7 @@ import numpy as np
 
 from onbeat.errors import BadInput, OnbeatError
 from onbeat.motion import Chunk, Outcomes
+from onbeat.motion.lead import first_usable_ns
 from onbeat.policy.rig import Module, Rig
 from onbeat.policy.verdicts import Verdicts
 from onbeat.stream import Observation
@@ -73,6 +74,8 @@ class Runner:
             receive_latency and two policy_dt_s.
         max_inference_s: When a policy has not answered for so long, the run ends with an error. The first answer of a
             compiled network may take longer than all others: ask it once before the run.
+        together: Whether all modules begin at the first row that each of them can still use, so that late rows do not tear
+            a grasp apart.
 
     Raises:
         BadInput: the rig has no camera or several, or a number makes no sense.
@@ -93,6 +96,7 @@ class Runner:
         compensate: bool = True,
         max_anchor_age_s: float | None = None,
         max_inference_s: float = 10.0,
+        together: bool = False,
     ) -> None:
         if not policy_dt_s > 0 or not execution_speed_scale > 0:
             raise BadInput(f"policy_dt_s and execution_speed_scale must be > 0, not {policy_dt_s} and {execution_speed_scale}")
@@ -117,6 +121,7 @@ class Runner:
         self._asked_ns: int | None = None
         self._waiting_ns: int | None = None
         self._starved_ns = 0
+        self._together = together
         self._grid: TimeGrid | None = None
         self._turn: tuple[int, int, Mapping[str, Chunk]] | None = None
         self._anchor_ns: int | None = None
@@ -236,7 +241,12 @@ class Runner:
         }
 
     def _schedule(self, now_ns: int, start_ns: int, anchor_ns: int, chunks: Mapping[str, Chunk]) -> None:
-        outcomes = {name: self.rig[name].schedule_j(chunk, self._compensate) for name, chunk in chunks.items()}
+        first_ns = self._first_usable_ns(chunks, now_ns) if self._together else None
+        outcomes: dict[str, Outcomes] = {}
+        for name, chunk in chunks.items():
+            module = self.rig[name]
+            go = module.schedule_l if module.takes_poses else module.schedule_j
+            outcomes[name] = go(chunk, self._compensate, first_usable_ns=first_ns, now_ns=now_ns)
         verdicts = self._judge(start_ns, anchor_ns, now_ns)
         decision = Decision(start_ns, anchor_ns, now_ns, chunks, outcomes, verdicts)
         self.decisions.append(decision)
@@ -254,6 +264,9 @@ class Runner:
             self._verdicts.note(kind, ready_ns, took_ns, limit_ns)
         self._verdicts.tell(ready_ns)
         return tuple(kind for kind, _, _ in late)
+
+    def _first_usable_ns(self, chunks: Mapping[str, Chunk], now_ns: int) -> int:
+        return first_usable_ns(chunks, {name: self.rig[name].lead_ns(self._compensate) for name in chunks}, now_ns)
 
     def _report(self, decision: Decision) -> None:
         for name, outcomes in decision.outcomes.items():
