@@ -154,8 +154,8 @@ def test_plan_sent_again_changes_nothing_at_any_time(
     settings: dict[str, Any] = {"limits": Limits(max_speed=5.0), "late": late, "on_limit": on_limit, "lead_ns": lead_ms * MS}
     plan, _ = schedule(at_rest(), waypoints, 0, **settings)
     first = plan
-    for now_ms in again_ms:
-        now_ns = int(first.times_ns[now_ms % len(first)]) if on_a_knot else now_ms * MS + 333
+    instants = [int(first.times_ns[t % len(first)]) if on_a_knot else t * MS + 333 for t in again_ms]
+    for now_ns in sorted(instants):
         plan, outcomes = schedule(plan, waypoints, now_ns, **settings)
         assert outcomes.tail == ()
         when = np.unique(np.concatenate([np.linspace(now_ns, now_ns + 3000 * MS, 301).astype(np.int64), first.times_ns]))

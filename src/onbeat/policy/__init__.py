@@ -1,6 +1,7 @@
 """Chunk in, motion out."""
 
-from onbeat.policy.rig import Module, Reading, Rig, load_rig
+from onbeat.policy.module import Module, Reading
+from onbeat.policy.rig import Rig, load_rig
 from onbeat.policy.runner import Decision, Policy, Runner
 from onbeat.policy.threads import Drive, Step
 

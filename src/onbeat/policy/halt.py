@@ -7,7 +7,7 @@ from onbeat.errors import DeviceError, OnbeatError
 from onbeat.policy.threads import Step
 
 if TYPE_CHECKING:
-    from onbeat.policy.rig import Module
+    from onbeat.policy.module import Module
 
 __all__ = ("Halt",)
 

@@ -10,7 +10,8 @@ import numpy as np
 from onbeat.errors import BadInput, OnbeatError
 from onbeat.motion import Chunk, Outcomes
 from onbeat.motion.lead import first_usable_ns
-from onbeat.policy.rig import Module, Rig
+from onbeat.policy.module import Module
+from onbeat.policy.rig import Rig
 from onbeat.policy.verdicts import Verdicts
 from onbeat.stream import Observation
 from onbeat.stream.align import align
