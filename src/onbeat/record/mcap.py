@@ -220,8 +220,8 @@ class Recorder:
     def _raise_failure(self) -> None:
         if self._failure is not None:
             raise OnbeatError(
-                f"recording {self.path} stopped after {self._written} messages ({self._failure}); {self.partial_path} holds what "
-                f"was written; remove the cause and record again"
+                f"recording {self.path} stopped after {self._written} messages ({self._failure}); remove the cause and "
+                f"record again"
             ) from self._failure
 
     def _same_shape(self, topic: str, shape: Any) -> None:
