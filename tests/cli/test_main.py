@@ -1,6 +1,7 @@
 """The frame of every command, seen from outside: exit codes, one sentence, nothing heavy."""
 
 import os
+import signal
 import subprocess
 import sys
 import types
@@ -168,3 +169,50 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     os.close(write_end)
     assert done.returncode == 141
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("number", "code", "name"), [(signal.SIGTERM, 143, "SIGTERM"), (signal.SIGHUP, 129, "SIGHUP")])
+def test_a_signal_ends_a_command_as_ctrl_c_does(
+    number: signal.Signals, code: int, name: str, fake: types.ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tidied: list[bool] = []
+
+    def act(file: Path, speed: float) -> int:
+        try:
+            signal.raise_signal(number)
+        finally:
+            tidied.append(True)
+        return 0
+
+    fake.act = act  # type: ignore[attr-defined]
+    assert main(["work", "data.csv"]) == code
+    assert tidied == [True]
+    assert one_sentence(capsys) == f"stopped by {name}; nothing half-written was left"
+    assert signal.getsignal(number) == signal.SIG_DFL
+
+
+def test_an_ignored_hangup_stays_ignored(fake: types.ModuleType) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+
+        def act(file: Path, speed: float) -> int:
+            signal.raise_signal(signal.SIGHUP)
+            return 0
+
+        fake.act = act  # type: ignore[attr-defined]
+        assert main(["work", "data.csv"]) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_closed_output_is_no_error(fake: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    fake.act = lambda file, speed: int(sys.stdout.isatty())  # type: ignore[attr-defined]
+    assert main(["work", "data.csv"]) == 0
+    sys.stdout.close()
+
+
+def test_an_error_of_the_system_without_a_path(fake: types.ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    fake.act = raising(FileNotFoundError(2, "No such file or directory"))  # type: ignore[attr-defined]
+    assert main(["work", "data.csv"]) == 2
+    assert one_sentence(capsys).startswith("the system says: no such file or directory")

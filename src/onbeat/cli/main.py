@@ -1,10 +1,13 @@
 """The frame of every command: find it, call it, and end in one exit code; whatever fails is one sentence on stderr.
 
-Exit codes: 0 good, 1 a finding, 2 could not run, 130 stopped by Ctrl-C.
+Exit codes: 0 good, 1 a finding, 2 could not run, 130 stopped by Ctrl-C (143 by SIGTERM, 129 by SIGHUP).
 """
 
+import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -44,23 +47,62 @@ COMMANDS: tuple[Entry, ...] = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `onbeat` with its arguments (those of the process when None) and give its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character shows another one; it does not end a run
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="replace")
-    try:
-        code = _dispatch(arguments)
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    except BrokenPipeError:
-        return _drop_output()
-    except OnbeatError as error:
-        return _fail(str(error))
-    except OSError as error:
-        return _fail(_os_sentence(error))
+    with _stopped_like_ctrl_c() as stopped_by:
+        try:
+            code = _dispatch(arguments)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except BrokenPipeError:
+            return _drop_output()
+        except OnbeatError as error:
+            return _fail(str(error))
+        except OSError as error:
+            return _fail(_os_sentence(error))
     if code == INTERRUPTED:
-        print("onbeat: stopped by Ctrl-C; nothing half-written was left", file=sys.stderr)
+        number = stopped_by[0] if stopped_by else signal.SIGINT
+        code = 128 + number
+        what = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+        print(f"onbeat: stopped by {what}; nothing half-written was left", file=sys.stderr)
     return code
+
+
+@contextmanager
+def _stopped_like_ctrl_c() -> Iterator[list[int]]:
+    """Let SIGTERM (kill, timeout, systemd) and SIGHUP (a terminal that closes) stop a command as cleanly as Ctrl-C does.
+
+    Yields:
+        The signals that came, oldest first.
+    """
+    came: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    replaced = {}
+    try:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP, and that stays so
+                replaced[number] = signal.signal(number, stop)
+    except ValueError:
+        pass  # not the main thread: its owner decides about signals
+    try:
+        yield came
+    finally:
+        for number, before in replaced.items():
+            signal.signal(number, before)
+
+
+def _open_closed_streams() -> None:
+    """Give a process that was started without stdout or stderr (>&-, some service managers) one that swallows."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -159,7 +201,9 @@ def _usage_sentence(error: Any, more: str) -> str:
 
 
 def _os_sentence(error: OSError) -> str:
-    path = error.filename if error.filename is not None else "the system"
+    if error.filename is None:
+        return f"the system says: {(error.strerror or str(error)).lower()}; take another path or free the resource"
+    path = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else error.filename
     if isinstance(error, FileNotFoundError):
         return f"there is no {path}; check the path"
     if isinstance(error, PermissionError):
@@ -171,7 +215,5 @@ def _os_sentence(error: OSError) -> str:
 
 def _drop_output() -> int:
     """End quietly when the reader of our output (head, less) has gone: what is still buffered goes nowhere."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return _BROKEN_PIPE
