@@ -89,3 +89,23 @@ def test_unsorted_rows(tmp_path: Path) -> None:
     path.write_text("t,a_cmd,a_meas\n0.0,1,1\n0.2,1,1\n0.1,1,1\n")
     with pytest.raises(BadInput, match=r"row 2 goes back by 100.000 ms; sort the rows"):
         list(open_joint_table(path).episodes())
+
+
+@pytest.mark.parametrize("number", ["0.5", "1e300"])
+def test_episodes_have_whole_numbers(number: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"t_s,episode,cmd_a,meas_a\n0.0,0,1,1\n0.1,{number},1,1\n")
+    with pytest.raises(BadInput, match="in row 2, not the number of an episode"):
+        list(open_joint_table(path).episodes())
+
+
+@pytest.mark.parametrize("head", ["t,cmd_a,meas_a,actual_a", "t,cmd_a,target_a,meas_a", "t,cmd_a,meas_a,meas_a"])
+def test_one_side_twice_is_asked_about(head: str, tmp_path: Path) -> None:
+    table = open_table(write(tmp_path / "t.csv", head))
+    with pytest.raises(BadInput, match="may be the same side of one joint; say which with --command and --measured"):
+        pair_columns(table, table.columns[1:])
+
+
+def test_a_side_twice_that_pairs_with_nothing_does_no_harm(tmp_path: Path) -> None:
+    table = open_table(write(tmp_path / "t.csv", "t,cmd_a,meas_a,meas_b,actual_b"))
+    assert [name for name, _, _ in pair_columns(table, table.columns[1:])] == ["a"]

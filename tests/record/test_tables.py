@@ -131,3 +131,23 @@ def test_a_big_table_is_read_in_a_moment(tmp_path: Path) -> None:
     rows = "".join(f"{1_700_000_000_000_000_000 + k * 2_000_000},{k},{k}\n" for k in range(50_000))
     table = open_table(write(tmp_path / "t.csv", "t_ns,a,b\n" + rows))
     assert len(table.instants(table.columns[0], "ns")) == len(table.floats(table.columns[1:])) == 50_000
+
+
+@pytest.mark.parametrize("text", ["1e999999", "nan", "inf", "-1e400000", "1e50"])
+def test_times_that_cannot_be_reckoned_with(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"time,a\n{text},1\n0.1,2\n")
+    table = open_table(path)
+    with pytest.raises(BadInput, match="which is no time"):
+        time_unit(table, table.columns[0])
+    path.write_text(f"time,a\n0.0,1\n{text},2\n")
+    with pytest.raises(BadInput, match="in row 2, no time in s"):
+        open_table(path).instants(table.columns[0], "s")
+
+
+def test_the_least_int64_does_not_wrap(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"time_us,a\n{-(2**63)},1\n1,2\n")
+    table = open_table(path)
+    with pytest.raises(BadInput, match="in row 1, no time in us"):
+        table.instants(table.columns[0], "us")

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onbeat.errors import BadInput
 from onbeat.record.joints import JointEpisode, JointRecording
@@ -63,7 +64,7 @@ def open_joint_table(
 
     def read_episodes(only: int | None) -> Iterator[JointEpisode]:
         t_ns = table.instants(t, unit)
-        numbers = table.floats([episode])[:, 0].astype(np.int64) if episode else np.zeros(len(t_ns), dtype=np.int64)
+        numbers = _whole(table, episode) if episode else np.zeros(len(t_ns), dtype=np.int64)
         values = table.floats([c for _, a, b in pairs for c in (a, b)])
         edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
         found = False
@@ -89,6 +90,18 @@ def open_joint_table(
     )
 
 
+def _whole(table: TextTable, column: Column) -> NDArray[np.int64]:
+    """Read the numbers of the episodes."""
+    values = table.floats([column])[:, 0]
+    bad = np.flatnonzero((values != np.round(values)) | (np.abs(values) >= 2**53))
+    if len(bad):
+        raise BadInput(
+            f"{table.path}: {column.name!r} is {values[bad[0]]:g} in row {bad[0] + 1}, not the number of an episode; "
+            "correct that column, or rename it if it counts something else"
+        )
+    return values.astype(np.int64)
+
+
 def pair_columns(table: TextTable, columns: Sequence[Column]) -> list[tuple[str, Column, Column]]:
     """Pair commands with measurements by their names: action.X with observation.state.X, X_cmd with X_meas, q_des_0 with q_0, ...
 
@@ -98,23 +111,35 @@ def pair_columns(table: TextTable, columns: Sequence[Column]) -> list[tuple[str,
     Raises:
         BadInput: there is no pair.
     """
-    commands: dict[tuple[str, ...], Column] = {}
-    measured: dict[tuple[str, ...], Column] = {}
-    plain: dict[tuple[str, ...], Column] = {}
+    commands: dict[tuple[str, ...], list[Column]] = {}
+    measured: dict[tuple[str, ...], list[Column]] = {}
+    plain: dict[tuple[str, ...], list[Column]] = {}
     for column in columns:
         words = _words(column.name)
         role = next((word for word in words if word in _COMMAND_WORDS or word in _MEASURED_WORDS), None)
         key = tuple(word for word in words if word not in _COMMAND_WORDS and word not in _MEASURED_WORDS)
         side = plain if role is None else commands if role in _COMMAND_WORDS else measured
-        side.setdefault(key, column)
-    if any("[" in table.first[column.index] for column in commands.values()):
+        side.setdefault(key, []).append(column)
+    if any("[" in table.first[column.index] for asked in commands.values() for column in asked):
         hint = "name the data set's folder instead, or write a column for each joint"
         raise BadInput(f"{table.path} holds lists in its cells; {hint}")
-    pairs = [(_joint(a.name, key), a, b) for key, a in commands.items() if (b := measured.get(key) or plain.get(key))]
+    pairs = [
+        (_joint(asked[0].name, key), _only(table, asked), _only(table, read))
+        for key, asked in commands.items()
+        if (read := measured.get(key) or plain.get(key))
+    ]
     if pairs:
         return pairs
     have = ", ".join(c.name for c in columns[:10]) + (f" and {len(columns) - 10} more" if len(columns) > 10 else "")
     raise BadInput(f"{table.path}: no command pairs with a measurement (it has {have}); name both with --command and --measured")
+
+
+def _only(table: TextTable, columns: Sequence[Column]) -> Column:
+    """Take the one column that can be meant; of several, none is taken for the user."""
+    if len(columns) > 1:
+        names = " and ".join(f"{c.name!r} (column {c.index})" for c in columns)
+        raise BadInput(f"{table.path}: {names} may be the same side of one joint; say which with --command and --measured")
+    return columns[0]
 
 
 def _select(table: TextTable, columns: Sequence[Column], names: Sequence[str]) -> list[Column]:

@@ -49,10 +49,11 @@ class JointEpisode:
             raise BadInput(
                 f"{where} has {len(self.t_ns)} row(s); a delay needs at least a second of motion, so take a longer recording"
             )
-        steps = np.diff(self.t_ns)
-        if not np.all(steps > 0):
-            row = int(np.argmax(steps <= 0)) + 1
-            what = "repeats an instant" if steps[row - 1] == 0 else f"goes back by {-int(steps[row - 1]) / 1e6:.3f} ms"
+        later = self.t_ns[1:] > self.t_ns[:-1]
+        if not np.all(later):
+            row = int(np.argmin(later)) + 1
+            back_ns = int(self.t_ns[row - 1]) - int(self.t_ns[row])
+            what = "repeats an instant" if back_ns == 0 else f"goes back by {back_ns / 1e6:.3f} ms"
             raise BadInput(f"{where}: row {row} {what}; sort the rows by time, or split the recording where it restarts")
         for name, values in (("command", self.command), ("measured", self.measured)):
             if not np.all(np.isfinite(values)):

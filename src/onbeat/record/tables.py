@@ -126,16 +126,16 @@ class TextTable:
         if re.fullmatch(r"[+-]?\d+", self.first[column.index]):
             try:
                 ticks = np.asarray(self._load([column.index], np.dtype(np.int64)).reshape(-1))
-                if len(ticks) and int(np.abs(ticks).max()) <= (2**63 - 1) // scale:
+                if len(ticks) and max(int(ticks.max()), -int(ticks.min())) <= (2**63 - 1) // scale:
                     return ticks * scale
             except BadInput:
                 pass  # whole numbers at first, decimals later
         texts = self._load([column.index], np.dtype("U40")).reshape(-1)
         try:
             return np.fromiter(
-                (int((Decimal(str(text)) * scale).to_integral_value()) for text in texts), dtype=np.int64, count=len(texts)
+                (int((_decimal(str(text)) * scale).to_integral_value()) for text in texts), dtype=np.int64, count=len(texts)
             )
-        except (InvalidOperation, OverflowError, ValueError) as error:
+        except (OverflowError, ValueError) as error:
             bad = next((k for k, text in enumerate(texts) if not _is_instant(str(text), scale)), 0)
             raise BadInput(
                 f"{self.path}: {column.name!r} is {str(texts[bad])!r} in row {bad + 1}, no time in {unit}; correct that row"
@@ -252,12 +252,11 @@ def time_unit(table: TextTable, column: Column, asked: str | None = None) -> str
     if (last in _UNIT_WORDS and last != column.name.lower()) or last in ("sec", "secs", "seconds", "ns", "ms", "us"):
         return _UNIT_WORDS[last]
     text = table.first[column.index]
-    try:
-        value = abs(Decimal(text))
-    except InvalidOperation:
+    value = abs(_decimal(text))
+    if not value <= 2**63:
         raise BadInput(
             f"{table.path}: {column.name!r} begins with {text!r}, which is no time; name the column of time with --time"
-        ) from None
+        )
     for unit, scale in TIME_UNITS.items():
         seconds = value * scale / 1_000_000_000
         if 978_307_200 <= seconds <= 4_102_444_800:  # 2001 to 2100: the four ranges do not meet
@@ -303,11 +302,17 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _is_instant(text: str, scale: int) -> bool:
+def _decimal(text: str) -> Decimal:
+    """Read a cell exactly; what is no number, NaN or too large to reckon with comes back as infinity."""
     try:
-        return abs(Decimal(text) * scale) < 2**63
+        value = Decimal(text)
     except InvalidOperation:
-        return False
+        return Decimal("Infinity")
+    return value if value.is_finite() and value.adjusted() < 40 else Decimal("Infinity")
+
+
+def _is_instant(text: str, scale: int) -> bool:
+    return abs(_decimal(text) * scale) < 2**63
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
