@@ -43,3 +43,18 @@ def test_shapes() -> None:
 
 def test_a_duration_in_words() -> None:
     assert milliseconds(0.12345) == "123.5 ms"
+
+
+def test_values_that_no_position_has() -> None:
+    with pytest.raises(RefusedError, match=r"measured has values up to 4e\+300"):
+        read_signals(T_NS, np.arange(5.0), T_NS, np.arange(5.0) * 1e300)
+
+
+def test_stamps_further_apart_than_int64_can_say() -> None:
+    with pytest.raises(RefusedError, match="years apart; take the stamps of one clock"):
+        read_signals(T_NS - 6 * 10**18, np.arange(5.0), T_NS + 6 * 10**18, np.arange(5.0))
+    far = np.array([-(2**63), 2**63 - 1])
+    with pytest.raises(RefusedError, match="not sorted"):
+        read_signals(far[::-1], np.arange(2.0), far, np.arange(2.0))
+    with pytest.raises(BadInput, match="beyond int64"):
+        read_signals(T_NS, np.arange(5.0), T_NS.astype(np.uint64) + np.uint64(2**63), np.arange(5.0))

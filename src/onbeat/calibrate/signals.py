@@ -11,6 +11,10 @@ __all__ = ("RefusedError", "Signals", "milliseconds", "read_signals")
 
 FloatArray = NDArray[np.float64]
 
+# Squares of values, summed over a recording, must stay within float64.
+LARGEST = 1e100
+LONGEST_NS = 2**62
+
 
 class RefusedError(Exception):
     """Carries the reason of a refusal to the estimator that returns it; it never leaves this room."""
@@ -57,8 +61,18 @@ def read_signals(command_t_ns: ArrayLike, command: ArrayLike, measured_t_ns: Arr
         bad = int((~np.isfinite(values)).sum())
         if bad:
             raise RefusedError(f"{name} has {bad} values that are not finite, of {values.size}; leave those samples out")
+        largest = float(np.abs(values).max())
+        if largest > LARGEST:
+            raise RefusedError(f"{name} has values up to {largest:.3g}, which no position has; check which columns were read")
     _check_sorted("command", command_ns, strict=True)
     _check_sorted("measured", measured_ns, strict=False)
+    spans = [int(stamps[-1]) - int(stamps[0]) for stamps in (command_ns, measured_ns)]
+    apart_ns = abs(int(measured_ns[0]) - int(command_ns[0]))
+    if max(*spans, apart_ns) > LONGEST_NS:
+        raise RefusedError(
+            f"stamps of command begin at {command_ns[0]} ns and of measured at {measured_ns[0]} ns, and lie up to "
+            f"{max(*spans, apart_ns) / 3.156e16:.0f} years apart; take the stamps of one clock"
+        )
     start_ns = command_ns[0]
     return Signals((command_ns - start_ns) / 1e9, command_values, (measured_ns - start_ns) / 1e9, measured_values)
 
@@ -74,15 +88,17 @@ def _columns(name: str, t_ns: ArrayLike, values: ArrayLike) -> tuple[NDArray[np.
         )
     if len(stamps) and not np.issubdtype(stamps.dtype, np.integer):
         raise BadInput(f"stamps of {name} must be integers of nanoseconds, not {stamps.dtype}; convert with to_ns")
+    if len(stamps) and int(stamps.max()) >= 2**63:
+        raise BadInput(f"stamps of {name} reach {int(stamps.max())} ns, beyond int64; count from a later zero")
     return stamps.astype(np.int64), table
 
 
 def _check_sorted(name: str, t_ns: NDArray[np.int64], *, strict: bool) -> None:
-    steps = np.diff(t_ns)
-    back = np.flatnonzero(steps <= 0 if strict else steps < 0)
+    # Compared, not subtracted: a difference of two int64 may not fit one.
+    back = np.flatnonzero(t_ns[1:] <= t_ns[:-1] if strict else t_ns[1:] < t_ns[:-1])
     if len(back):
         k = int(back[0])
-        step_ms = float(steps[k]) / 1e6
+        step_ms = (int(t_ns[k + 1]) - int(t_ns[k])) / 1e6
         more = f", and {len(back) - 1} more" if len(back) > 1 else ""
         raise RefusedError(
             f"stamps of {name} are not sorted: sample {k + 1} comes {abs(step_ms):.3f} ms before sample {k}{more}; sort them and "
