@@ -233,11 +233,14 @@ def measure_camera(
         readings = _collect(rig, (name,), lambda: rig.drive.run_for(seconds))[name]
     finally:
         rig.drive.remove("screen")
+    drawn = display.drawn()
     payload_ns, hold_ns, receive_ns = [], [], []
     for k, reading in enumerate(readings):
         for code in read_codes(reading.value):
-            payload_ns.append(code.payload_ns)
-            hold_ns.append(code.hold_ns)
+            if code.payload_ns not in drawn:
+                continue
+            payload_ns.append(drawn[code.payload_ns][0])
+            hold_ns.append(drawn[code.payload_ns][1])
             receive_ns.append(reading.stamp.receive_ns)
         if tell is not None:
             tell((k + 1) / len(readings))
@@ -253,18 +256,29 @@ def measure_camera(
 
 
 class _CodeDisplay:
-    """Draws one code after the other; each is encoded before the instant that it carries, so that drawing takes no time."""
+    """Draws one code after the other; each is encoded before the instant that it carries, so that drawing takes no time.
+
+    A busy machine draws late all the same (by 5 ms and more beside a burner), so it notes when it really drew.
+    """
 
     def __init__(self, rig: Rig, screen: Screen, rng: np.random.Generator) -> None:
         self._clock = rig.clock
         self._screen = screen
         self._schedule = CodeSchedule(screen.refresh_hz, rng)
         self._due_ns = rig.clock.now_ns() + to_ns(0.05)
+        self._drawn_ns: list[tuple[int, int]] = []
         self._image = self._prepare()
+
+    def drawn(self) -> dict[int, tuple[int, int]]:
+        """Give when each code was drawn and how long it stayed, by the instant that it carries; not the last, which stays."""
+        following = [shown_ns for _, shown_ns in self._drawn_ns[1:]]
+        return {code: (shown, after - shown) for (code, shown), after in zip(self._drawn_ns, following, strict=False)}
 
     def step(self, now_ns: int) -> int:
         if now_ns >= self._due_ns and self._schedule.next_ns is not None:
-            self._screen.show(self._image, self._clock.now_ns())
+            shown_ns = self._clock.now_ns()
+            self._screen.show(self._image, shown_ns)
+            self._drawn_ns.append((self._due_ns, shown_ns))
             self._due_ns = self._schedule.next_ns
             self._image = self._prepare()
         return self._due_ns
