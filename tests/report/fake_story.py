@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.calibrate import CalibrationResult
+from onbeat.report.cycle import ControlCycle, CycleRow
 from onbeat.report.grasp import Grasp
 from onbeat.report.story import LoopSummary, Measurement, Story
 
-__all__ = ("fake_grasp", "fake_story")
+__all__ = ("fake_cycle", "fake_grasp", "fake_story")
 
 COPIED = {
     "camera.receive_latency": 0.194,
@@ -57,7 +58,40 @@ def fake_story(
         _measured("camera", "receive_latency", "s", 0.0724, 0.0007, 0.07205, 1 if refused == "receive_latency" else 0),
     )
     run: dict[str, Any] = {"date": "2025-01-01T12:00:00", "host": "bench"}
-    return Story(seed, fast, "two sines, scale 1", measurements, grasps, loops, 240, 231, run)
+    cycles = (fake_cycle("measured"), fake_cycle("copied", stamp_ms=-121.6, lead_ms=120.0, late_ms=-212.9))
+    return Story(seed, fast, "two sines, scale 1", measurements, grasps, loops, 240, 231, run, cycles)
+
+
+def fake_cycle(
+    name: str,
+    *,
+    stamp_ms: float = 0.4,
+    arrived_ms: float = 72.0,
+    lead_ms: float = 211.3,
+    late_ms: float | None = 0.8,
+    sent: int = 1,
+) -> ControlCycle:
+    """Let a policy answer 40 ms after the frame; `sent` rows are sent, and each is late by `late_ms` (None: never there)."""
+
+    def ns(ms: float) -> int:
+        return round(ms * 1e6)
+
+    ready_ms = arrived_ms + 45
+    first = next(k for k in range(1, 30) if stamp_ms + 100 * k - lead_ms > ready_ms)
+    rows = tuple(
+        CycleRow(
+            number=k,
+            fate="dropped" if k < first else "sent" if k < first + sent else "replaced",
+            sending_ns=ns(stamp_ms + 100 * k - lead_ms),
+            due_ns=ns(stamp_ms + 100 * k),
+            wanted_ns=ns(100 * k),
+            there_ns=None if late_ms is None else ns(100 * k + late_ms),
+        )
+        for k in range(1, first + sent + 1)
+    )
+    sends = np.arange(ns(-500.0), ns(1500.0), ns(5.0), dtype=np.int64)
+    arrived, asked, ready = ns(arrived_ms), ns(arrived_ms + 5), ns(ready_ms)
+    return ControlCycle(name, ns(8.0), ns(stamp_ms), arrived, asked, ready, rows, 16, sends, 200.0, ready + ns(100.0))
 
 
 def fake_grasp(name: str, latencies_s: dict[str, float], arm_late_s: float, jaws_late_s: float, *, closes: bool = True) -> Grasp:
@@ -108,4 +142,4 @@ def _measured(module: str, key: str, unit: str, value: float, ci95: float, truth
         )
     else:
         result = CalibrationResult(key, value, ci95, 400, "least-squares shift of a chirp")
-    return Measurement(module, key, unit, result, truth)
+    return Measurement(module, key, unit, result, truth, f"rig/modules/{module}.yaml")

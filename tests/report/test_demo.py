@@ -11,6 +11,7 @@ from onbeat.record import Motion
 from onbeat.record.recording import read_recording
 from onbeat.report.demo import COPIED_S, DemoOptions, run_demo
 from onbeat.report.story import Story
+from onbeat.report.swim_lanes import draw_lanes
 
 SEED = 3
 
@@ -82,6 +83,27 @@ def test_result_holds_what_is_promised(run: tuple[Story, Path, list[str]]) -> No
         assert {"distance_m", "height_error_m", "late_waypoints"} <= set(grasp)
 
 
+def test_cycle_shows_stamp_lead_and_arrival_and_the_copied_one_shows_them_wrong(run: tuple[Story, Path, list[str]]) -> None:
+    story = run[0]
+    measured, copied = story.cycles
+    assert (measured.name, copied.name) == ("measured", "copied")
+    for cycle in story.cycles:
+        lead_ns = round(story.grasp(cycle.name).latencies_s["arm.action_latency"] * 1e9)
+        assert all(row.due_ns - row.sending_ns == lead_ns for row in cycle.rows)
+        assert all((row.sending_ns <= cycle.ready_ns) == (row.fate == "dropped") for row in cycle.rows)
+        assert cycle.arrived_ns <= cycle.asked_ns <= cycle.ready_ns < (cycle.next_ns or 0)
+    assert abs(measured.stamp_ns) < 5_000_000
+    assert all(row.late_ns is not None and abs(row.late_ns) < 6_000_000 for row in measured.rows)
+    assert all(row.late_ns is not None and row.late_ns < -100_000_000 for row in copied.rows)
+
+
+def test_page_can_tell_where_each_figure_was_written(run: tuple[Story, Path, list[str]]) -> None:
+    story, folder, _ = run
+    for each in story.measurements:
+        assert each.written == f"rig/modules/{each.module}.yaml"
+        assert f"{each.key}:" in (folder / each.written).read_text()
+
+
 def test_steps_are_told_as_they_begin(run: tuple[Story, Path, list[str]]) -> None:
     assert run[2][0] == "timing the reads of arm and gripper"
     assert run[2][-1] == "grasping, measured"
@@ -93,6 +115,7 @@ def test_same_seed_gives_the_same_bits(run: tuple[Story, Path, list[str]], tmp_p
     first, second = run[0].result(), story.result()
     assert first.pop("run") != second.pop("run")
     assert first == second
+    assert draw_lanes(run[0].cycles) == draw_lanes(story.cycles)
     assert (run[1] / "recording.mcap").read_bytes() == (tmp_path / "recording.mcap").read_bytes()
 
 

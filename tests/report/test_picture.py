@@ -1,8 +1,6 @@
 """The picture: the same for the same story, and no two of its lines over each other, whatever the story."""
 
 import xml.etree.ElementTree as ElementTree
-from itertools import combinations
-from typing import Any
 
 import pytest
 
@@ -10,6 +8,7 @@ from onbeat.report.drawing import sheet
 from onbeat.report.picture import compose, draw_story
 from onbeat.report.story import Story
 from tests.report.fake_story import fake_story
+from tests.report.text_boxes import crossing, texts_of
 
 STORIES = {
     "usual": fake_story(),
@@ -23,34 +22,6 @@ STORIES = {
 }
 
 
-def texts_of(figure: Any) -> dict[str, Any]:
-    """Give the box of every line that is printed, in px, laid out in the widest font."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.text import Text
-
-    canvas: Any = FigureCanvasAgg(figure)
-    canvas.draw()
-    found = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
-    boxes = {f"{number} {t.get_text()}": t.get_window_extent(canvas.get_renderer()) for number, t in enumerate(found)}
-    # Tick labels beyond the ends of an axis are made, but not printed.
-    ticks = {
-        id(label)
-        for axes in figure.axes
-        for axis in (axes.xaxis, axes.yaxis)
-        for tick in (*axis.majorTicks, *axis.minorTicks)
-        for label in (tick.label1, tick.label2)
-        if label.get_text() and tick not in axis._update_ticks()
-    }
-    return {name: box for (name, box), t in zip(boxes.items(), found, strict=True) if id(t) not in ticks}
-
-
-def crossing(boxes: dict[str, Any]) -> list[tuple[str, str]]:
-    def cross(a: Any, b: Any) -> bool:
-        return bool(min(a.x1, b.x1) - max(a.x0, b.x0) > 0.5 and min(a.y1, b.y1) - max(a.y0, b.y0) > 0.5)
-
-    return [(m, n) for (m, a), (n, b) in combinations(boxes.items(), 2) if cross(a, b)]
-
-
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
 def test_no_text_runs_over_another_or_over_the_edge(story: Story) -> None:
     with sheet(900, 850) as paper:
@@ -59,13 +30,6 @@ def test_no_text_runs_over_another_or_over_the_edge(story: Story) -> None:
     assert len(boxes) > 60
     assert crossing(boxes) == []
     assert {name: box for name, box in boxes.items() if box.x0 < 4 or box.x1 > 896 or box.y0 < 4 or box.y1 > 846} == {}
-
-
-def test_crossing_sees_texts_that_cross() -> None:
-    with sheet(200, 100) as paper:
-        paper.text(10, 50, "one line")
-        paper.text(30, 54, "and another")
-        assert len(crossing(texts_of(paper.figure))) == 1
 
 
 def test_same_story_same_bytes() -> None:

@@ -4,11 +4,13 @@ This is the one place where what measures and plans meets the simulator's ledger
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onbeat.calibrate import CalibrationResult
 from onbeat.calibrate.files import write_measured
@@ -25,13 +27,14 @@ from onbeat.device import Device, ModuleConfig
 from onbeat.device.load import copy_rig, simulated_rig_path
 from onbeat.device.simulated import World
 from onbeat.errors import OnbeatError
-from onbeat.loop import LoopStatus
+from onbeat.loop import LoopStatus, SendLoop
 from onbeat.motion.clip import Clip, Fit, Playback, fit_clip, turntable
 from onbeat.motion.kinematics import inverse
-from onbeat.policy import Rig, Runner, load_rig
+from onbeat.policy import Decision, Reading, Rig, Runner, load_rig
 from onbeat.policy.demonstration import DemonstratedGrasp, Demonstration
 from onbeat.record import Motion
 from onbeat.record.mcap import Recorder
+from onbeat.report.cycle import ControlCycle, trace_cycle
 from onbeat.report.grasp import Grasp, judge_grasp
 from onbeat.report.story import LoopSummary, Measurement, Story
 from onbeat.units import to_ns
@@ -57,6 +60,8 @@ _CLIP_S, _CLOSE_S, _AFTER_S = 7.0, 3.4, 0.7
 _CLOSE_RANGE_S = (2.8, 4.0)
 _INFERENCE_S = (0.025, 0.045)
 _START_NS = 1_000_000_000
+# Of which runs one cycle is shown, and when, in percent of the way to the closing: the hand follows and is not yet coming down.
+_SHOWN, _SHOWN_SHARE = ("measured", "copied"), 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +106,13 @@ def run_demo(options: DemoOptions, folder: Path, date: str, host: str, tell: Cal
     with recorder, load_rig(rig_path, clock, devices) as rig:
         _record_readings(rig, recorder)
         stage = _Stage(options, world, rig, recorder, cup, demonstration, tell)
-        measurements = stage.measure()
+        measurements = [_write(rig[each.module].config, each, folder, date, host) for each in stage.measure()]
         for each in measurements:
-            _write(rig[each.module].config, each, date, host)
             recorder.add_calibration(each.module, each.result)
         grasps = stage.grasp_three_times({f"{m.module}.{m.key}": m.result for m in measurements})
-        loops = tuple(_loop_summary(rig, name, recorder) for name in _MOVING)
+        records = {name: _records(rig, name, recorder) for name in _MOVING}
+        loops = tuple(_loop_summary(rig, name, records[name]) for name in _MOVING)
+        cycles = stage.cycles(records["arm"]["sent_ns"])
     return Story(
         options.seed,
         options.fast,
@@ -117,6 +123,7 @@ def run_demo(options: DemoOptions, folder: Path, date: str, host: str, tell: Cal
         stage.frames,
         stage.frames_read,
         {"date": date, "host": host},
+        cycles,
     )
 
 
@@ -141,6 +148,7 @@ class _Stage:
         self._demonstration = demonstration
         self._tell = tell
         self._codes, self._inference = np.random.default_rng((options.seed, 1)), np.random.default_rng((options.seed, 2))
+        self._turns: dict[str, tuple[list[Decision], list[Reading], int]] = {}
         self.frames = self.frames_read = 0
 
     def measure(self) -> list[Measurement]:
@@ -192,6 +200,16 @@ class _Stage:
         }
         return [self._grasp(name, latencies_s) for name, latencies_s in settings.items()]
 
+    def cycles(self, sent_ns: NDArray[np.int64]) -> tuple[ControlCycle, ...]:
+        """Follow one control cycle of the measured run, and the one at the same moment of the copied run."""
+        found: list[ControlCycle | None] = []
+        for name in _SHOWN:
+            decisions, frames, start_ns = self._turns[name]
+            near_ns = start_ns + _SHOWN_SHARE * self._demonstration.close_ns // 100
+            rate_hz = self._rig["arm"].config.rate_hz
+            found.append(trace_cycle(name, decisions, frames, sent_ns, rate_hz, self._world.ledger, near_ns))
+        return tuple(each for each in found if each is not None)
+
     def _grasp(self, name: str, latencies_s: dict[str, float]) -> Grasp:
         rig, demonstration = self._rig, self._demonstration
         self._tell(f"grasping, {name}")
@@ -208,7 +226,9 @@ class _Stage:
         runner.listeners.append(self._recorder.add_decision)
         start_ns = rig.clock.now_ns()
         self._cup.start(start_ns)
-        decisions = runner.run(demonstration.close_ns * 1e-9 + _AFTER_S)
+        with rig["camera"].collect() as frames:
+            decisions = runner.run(demonstration.close_ns * 1e-9 + _AFTER_S)
+        self._turns[name] = decisions, list(frames), start_ns
         return judge_grasp(name, latencies_s, demonstration, self._world.ledger, decisions, start_ns, rig.clock.now_ns())
 
     @staticmethod
@@ -226,11 +246,12 @@ def _demonstration(motion: Motion | None) -> tuple[str, Demonstration]:
     return _describe(fit), Demonstration(fit.clip, _liveliest_ns(fit.clip))
 
 
-def _write(config: ModuleConfig, measurement: Measurement, date: str, host: str) -> None:
+def _write(config: ModuleConfig, measurement: Measurement, folder: Path, date: str, host: str) -> Measurement:
     if config.path is None:
         raise OnbeatError(f"module {config.name} came from no file, so its {measurement.key} cannot be written beside it")
     module = config.name if config.inline else None
     write_measured(config.path, measurement.key, measurement.result, date=date, host=host, module=module)
+    return replace(measurement, written=config.path.relative_to(folder).as_posix())
 
 
 def _describe(fit: Fit) -> str:
@@ -250,15 +271,24 @@ def _record_readings(rig: Rig, recorder: Recorder) -> None:
         module.listeners.append(partial(recorder.add_reading, name))
 
 
-def _loop_summary(rig: Rig, name: str, recorder: Recorder) -> LoopSummary:
+def _records(rig: Rig, name: str, recorder: Recorder) -> NDArray[Any]:
+    loop = _loop(rig, name)
+    records = loop.records()
+    recorder.add_cycles(name, records)
+    return records
+
+
+def _loop_summary(rig: Rig, name: str, records: NDArray[Any]) -> LoopSummary:
+    status: LoopStatus = _loop(rig, name).status()
+    lateness_ns = records["wake_ns"] - records["deadline_ns"]
+    return LoopSummary(name, rig[name].config.rate_hz, status.cycles, status.missed, lateness_ns, _granted(status))
+
+
+def _loop(rig: Rig, name: str) -> SendLoop:
     loop = rig[name].loop
     if loop is None:
         raise OnbeatError(f"the send loop of {name} is gone")
-    records = loop.records()
-    recorder.add_cycles(name, records)
-    status: LoopStatus = loop.status()
-    lateness_ns = records["wake_ns"] - records["deadline_ns"]
-    return LoopSummary(name, rig[name].config.rate_hz, status.cycles, status.missed, lateness_ns, _granted(status))
+    return loop
 
 
 def _granted(status: LoopStatus) -> str:

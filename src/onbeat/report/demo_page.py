@@ -4,7 +4,8 @@ from onbeat.report.demo_figures import draw_course, draw_lateness, draw_paths
 from onbeat.report.demo_words import GRASP_HEADER, MEASURED_HEADER, grasp_row, measured_row, quantity
 from onbeat.report.html import Figure, Paragraph, Section, Table, page
 from onbeat.report.picture import draw_story
-from onbeat.report.story import Story
+from onbeat.report.story import Measurement, Story
+from onbeat.report.swim_lanes import draw_lanes
 
 __all__ = ("demo_page", "draw_story")
 
@@ -49,6 +50,7 @@ def demo_page(story: Story) -> str:
         ),
         Section("What was measured, beside the truth", [_measured(story), Paragraph(_coverage(story))]),
         Section("How far each run got", [_grasps(story), Paragraph(_BELIEVED), _believed(story)]),
+        *([Section("One control cycle", [Figure(draw_lanes(story.cycles), _LANES)])] if story.cycles else []),
         Section("The grasp from the side", [Figure(draw_paths(story), _PATHS), Figure(draw_course(story), _COURSE)]),
         Section("How the send loops kept their beat", [Figure(draw_lateness(story.loops), _LATENESS)]),
         Section("What each number means", [Table(("number", "meaning"), _MEANINGS, left=2)]),
@@ -69,6 +71,12 @@ _BELIEVED = (
     "Policy, scheduler and settings were the same in the three runs; only these numbers were not. Some late waypoints are normal "
     "with right numbers: a chunk's first is due 100 ms after its image was true, which is often too soon to be sent early enough."
 )
+_LANES = (
+    "The stamp says when the scene was true; the command leaves one action latency before it is due; and the arm is at the pose "
+    "when the scene wants it. When the arm was there and when the exposure was is the simulator's truth; what else is drawn, the "
+    "rig recorded. Each frame's way takes a little longer or shorter than the mean, and its stamp is off by that. To the poses "
+    "with hollow diamonds the arm was sent by rows of earlier or later images."
+)
 _PATHS = (
     "The last second before the jaws closed, as the cup sees it: a dot every 0.1 s, thick strokes where the jaws were, a cross "
     "where they never closed. What lies across the cup's way is not shown."
@@ -81,9 +89,18 @@ _LATENESS = (
 
 
 def _measured(story: Story) -> Table:
-    rows = [(*measured_row(each), f"{each.result.n}", each.result.method) for each in story.measurements]
+    rows = [(*measured_row(each), f"{each.result.n}", _file(each), each.result.method) for each in story.measurements]
     refused = [number for number, each in enumerate(story.measurements) if not each.result.accepted]
-    return Table((*MEASURED_HEADER, "n", "method"), rows, words=("inside?", "method"), dimmed=refused)
+    return Table((*MEASURED_HEADER, "n", "written to", "method"), rows, words=("inside?", "written to", "method"), dimmed=refused)
+
+
+def _file(measurement: Measurement) -> str:
+    return measurement.written.rpartition("/")[2] or "-"
+
+
+def _where(story: Story) -> str:
+    folders = list(dict.fromkeys(each.written.rpartition("/")[0] for each in story.measurements if each.written))
+    return f" The files that they were written to are in {' and '.join(folders)}, beside this page." if folders else ""
 
 
 def _grasps(story: Story) -> Table:
@@ -98,7 +115,7 @@ def _coverage(story: Story) -> str:
     refusals = "".join(
         f" Refused: {quantity(m)}, because {m.result.reason}." for m in story.measurements if not m.result.accepted
     )
-    return words + refusals
+    return words + _where(story) + refusals
 
 
 def _believed(story: Story) -> Table:

@@ -191,7 +191,8 @@ th,td{padding:.35rem .9rem .35rem 0;text-align:right;vertical-align:top;border-b
 th{font-weight:600;color:var(--muted)}
 .w{text-align:left}
 td.w{white-space:normal}
-td.w:last-child:not(:first-child){min-width:16rem}
+td.w:first-child{white-space:nowrap}
+td.w:last-child:not(:first-child){min-width:13rem}
 .dim{color:var(--muted)}
 footer{margin-top:3rem;border-top:1px solid var(--grid);padding-top:.75rem}
 </style>

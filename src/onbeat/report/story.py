@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.calibrate import CalibrationResult
+from onbeat.report.cycle import ControlCycle
 from onbeat.report.grasp import Grasp
 
 __all__ = ("LoopSummary", "Measurement", "Story")
@@ -22,6 +23,7 @@ class Measurement:
         unit: "s", "rad/s" or "m/s".
         result: Of the measurement.
         truth: From the simulator's ledger.
+        written: The file of the rig that holds it now, seen from the run's folder: "rig/modules/arm.yaml"; "" when none does.
     """
 
     module: str
@@ -29,6 +31,7 @@ class Measurement:
     unit: str
     result: CalibrationResult
     truth: float
+    written: str = ""
 
     @property
     def covered(self) -> bool | None:
@@ -73,6 +76,7 @@ class Story:
         loops: Of the modules that are commanded.
         frames, frames_read: Camera frames that looked at the screen, and those whose code could be read.
         run: What differs from run to run: date, host, paths, wall times.
+        cycles: One control cycle of some of the runs, in the middle of following the cup. Not part of `result`.
     """
 
     seed: int
@@ -84,6 +88,7 @@ class Story:
     frames: int
     frames_read: int
     run: Mapping[str, Any]
+    cycles: tuple[ControlCycle, ...] = ()
 
     def grasp(self, name: str) -> Grasp:
         """Give the grasp of a name."""
