@@ -145,7 +145,8 @@ class _Panel:
         self._arrow(sending, due, y, colour, 1.8 if sent else 1.0)
         if dropped:
             self._canvas.plot([sending], [y], marker="x", markersize=6.5, markeredgewidth=1.8, color=MUTED, zorder=6)
-            self._words(y + 4, f"{_ms(self._cycle.ready_ns - row.sending_ns)} too late, dropped")
+            late_ns = self._cycle.ready_ns - row.sending_ns
+            self._words(y + 4, f"{_ms(late_ns)} too late, dropped" if late_ns >= 0 else "dropped, as the gripper's was late")
             return
         style = {"color": colour} if sent else {"color": PAPER, "markeredgecolor": MUTED, "markeredgewidth": 1.3}
         self._canvas.plot([sending], [y], marker="o", markersize=6, zorder=6, **style)
