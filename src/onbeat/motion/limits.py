@@ -31,8 +31,7 @@ class Limits:
     lower: ArrayLike | None = None
     upper: ArrayLike | None = None
     max_angular_speed: float | None = None
-    # Prepared once, for one native call for each chunk.
-    native: MoveLimits = field(init=False, repr=False, compare=False)
+    _native: MoveLimits | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in (each.name for each in fields(self) if each.init):
@@ -55,8 +54,15 @@ class Limits:
                 )
             if (lower > upper).any():
                 raise BadInput(f"lower {self.lower} lies above upper {self.upper}")
-        native = MoveLimits(self.max_speed, self.lower, self.upper, self.max_angular_speed)
-        object.__setattr__(self, "native", native)
+
+    @property
+    def native(self) -> MoveLimits:
+        """What the native core asks, prepared at the first use and kept."""
+        native = self._native
+        if native is None:
+            native = MoveLimits(self.max_speed, self.lower, self.upper, self.max_angular_speed)
+            object.__setattr__(self, "_native", native)
+        return native
 
     def out_of_range(self, targets: NDArray[np.float64], pose: bool = False) -> NDArray[np.bool_]:
         """Say which rows of targets, shape (n, width), leave [lower, upper]; of poses the position alone is judged.
