@@ -62,6 +62,12 @@ class WidthOnlyAfterConnect(Joint):
         return DeviceInfo("joints", 2, "rad", "test joint" if self.connected else "unknown")
 
 
+class ShortPose(Joint):
+    @property
+    def info(self) -> DeviceInfo:
+        return DeviceInfo("pose", 2, "m", "test pose")
+
+
 class EagerThread(Joint):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
@@ -220,6 +226,7 @@ class FlatEye(Eye):
     ("wrong", "test", "sentence"),
     [
         (WidthOnlyAfterConnect, "info_is_known_before_connect_and_stays", "info changed"),
+        (ShortPose, "info_is_known_before_connect_and_stays", "a pose is xyz and quat_wxyz"),
         (EagerThread, "nothing_is_touched_before_connect", "started 'eager'"),
         (ReadsAnyway, "nothing_is_touched_before_connect", "read before connect was not refused"),
         (SinglePrecision, "reading_has_its_shape_and_is_finite", "float64, not float32"),

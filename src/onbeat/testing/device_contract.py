@@ -17,7 +17,8 @@ from onbeat.errors import DeviceError, OnbeatError
 
 __all__ = ("DeviceContract",)
 
-_KINDS = ("joints", "gripper", "camera")
+_KINDS = ("joints", "pose", "gripper", "camera")
+_POSE_WIDTH = 7
 _PATIENCE_S = 30.0
 
 
@@ -53,6 +54,7 @@ class DeviceContract(ABC):
             (info.width == 0) == (info.kind == "camera"),
             f"a {info.kind} of width {info.width}: 0 is for cameras, and only for them",
         )
+        _owe(info.kind != "pose" or info.width == _POSE_WIDTH, f"a pose is xyz and quat_wxyz, of width 7, not {info.width}")
         _owe(info.width >= 0 and bool(info.model), "info has a width >= 0 and the maker's name of the model")
         _owe(info.kind == "camera" or bool(info.unit), "info.unit names the unit of the numbers")
         device.connect()
