@@ -12,7 +12,7 @@ from onbeat.motion.kinematics import forward
 if TYPE_CHECKING:
     from onbeat.device.ledger import Ledger
     from onbeat.motion import Outcomes
-    from onbeat.policy.rig import Reading
+    from onbeat.policy.module import Reading
     from onbeat.policy.runner import Decision
 
 __all__ = ("ControlCycle", "CycleRow", "trace_cycle")
