@@ -7,6 +7,7 @@ from onbeat.calibrate.follow import EpisodeDelay, FollowResult, JointDelay
 from onbeat.calibrate.result import CalibrationResult
 from onbeat.record import open_joints
 from onbeat.report.delay_picture import draw_delay
+from tests.report.text_boxes import boxes_of_drawing, crossing, outside
 
 
 def told(value: float, ci95: float) -> CalibrationResult:
@@ -53,3 +54,17 @@ def test_nothing_accepted_draws_only_reasons(table: Path) -> None:
     drawn = texts(draw_delay(open_joints(table), FollowResult(REFUSED, (joint("pan", REFUSED),), (), 100, 9.9), 0.5))
     assert "refused (the measured motion does not follow the command): pan" in drawn
     assert "command" not in drawn
+
+
+def test_no_text_runs_over_another_or_over_the_edge(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    joints = (
+        joint("pan", told(0.138, 0.004)),
+        joint("left_shoulder_pitch_joint", told(0.142, 0.01)),
+        joint("jaw", told(0.12, 0.2), gripper=True),
+        *(joint(f"lift {k}", REFUSED) for k in range(30)),
+    )
+    result = FollowResult(told(0.138, 0.004), joints, (), 100, 9.9)
+    recording = open_joints(table)
+    boxes, width, height = boxes_of_drawing(lambda: draw_delay(recording, result, 0.5), monkeypatch)
+    assert crossing(boxes) == []
+    assert outside(boxes, width, height) == {}

@@ -1,6 +1,5 @@
 """The picture of `onbeat delay`: how late each joint is, and the proof for the one that is known best."""
 
-import io
 from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
@@ -10,42 +9,15 @@ from numpy.typing import NDArray
 
 from onbeat.calibrate.follow import FollowResult, JointDelay
 from onbeat.record.joints import JointRecording
-from onbeat.report.html import PALETTE
+from onbeat.report.drawing import BLUE, INK, MUTED, ORANGE, PAPER, WASH, sheet
 
 __all__ = ("draw_delay",)
 
-PAPER, INK, MUTED, GRID, BLUE, ORANGE, WASH = (
-    PALETTE[name][0] for name in ("paper", "ink", "muted", "grid", "blue", "orange", "wash")
-)
-
-_WIDTH_IN = 9.0
-_ROW_IN = 0.27
-_OVERLAY_IN = 2.5
+_WIDTH = 900
+_EDGE, _TITLE, _AXIS, _LINE = 20, 68, 60, 20  # px; what a row of text or an axis below needs
+_ROW = 27
+_BETWEEN, _OVERLAY, _BOTTOM = 84, 320, 56
 _OVERLAY_S = 5.0
-_EDGE_IN = 0.15
-
-_STYLE: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "onbeat",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
-    "font.size": 9.5,
-    "text.color": INK,
-    "axes.edgecolor": GRID,
-    "axes.labelcolor": MUTED,
-    "xtick.color": MUTED,
-    "ytick.color": INK,
-    "axes.facecolor": "none",
-    "figure.facecolor": PAPER,
-    "savefig.facecolor": PAPER,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "axes.grid.axis": "x",
-    "grid.color": GRID,
-    "grid.linewidth": 0.8,
-    "axes.axisbelow": True,
-}
 
 
 def draw_delay(recording: JointRecording, result: FollowResult, max_delay_s: float) -> str:
@@ -59,10 +31,6 @@ def draw_delay(recording: JointRecording, result: FollowResult, max_delay_s: flo
     Returns:
         The text of an SVG file; the same for the same result.
     """
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
     best = _best(result)
     arms = [joint for joint in result.accepted if not joint.gripper]
     grippers = [joint for joint in result.accepted if joint.gripper]
@@ -71,27 +39,22 @@ def draw_delay(recording: JointRecording, result: FollowResult, max_delay_s: flo
         rows.append(("arm", None))
     rows.extend((joint.name, joint) for joint in grippers)
     refused = _refusals(result)
-    forest_in = _ROW_IN * max(len(rows), 1) + 0.2
-    left_in = min(max(0.085 * max((len(name) for name, _ in rows), default=0) + 0.3, 0.9), 3.2)
-    top_in, axis_in, line_in, between_in, bottom_in = 0.5, 0.6, 0.19, 0.6, 0.5
-    height = top_in + forest_in + axis_in + line_in * len(refused) + (between_in + _OVERLAY_IN + bottom_in if best else 0.0)
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(_WIDTH_IN, height))
-        FigureCanvasSVG(figure)
-        title: Any = {"fontsize": 11.5, "fontweight": "bold", "va": "top"}
-        figure.text(_EDGE_IN / _WIDTH_IN, 1 - 0.15 / height, "How late each joint follows its command", **title)
-        below = 1 - (top_in + forest_in) / height
-        forest = figure.add_axes((left_in / _WIDTH_IN, below, (_WIDTH_IN - left_in - 1.35) / _WIDTH_IN, forest_in / height))
-        _draw_forest(forest, rows, result, max_delay_s)
+    forest = _ROW * max(len(rows), 1) + 20
+    left = min(max(8 * max((len(name) for name, _ in rows), default=0) + 36, 100), 360)
+    below = _TITLE + forest
+    overlay = below + _AXIS + _LINE * len(refused) + _BETWEEN
+    height = overlay + _OVERLAY + _BOTTOM if best else overlay - _BETWEEN
+    with sheet(_WIDTH, height) as paper:
+        paper.figure.patch.set(alpha=1.0, facecolor=PAPER)
+        title: Any = {"fontsize": 15, "fontweight": "bold"}
+        paper.text(_EDGE, 36, "How late each joint follows its command", **title)
+        _draw_forest(paper.axes(left, _TITLE, _WIDTH - left - 150, forest), rows, result, max_delay_s)
         for k, line in enumerate(refused):
-            figure.text(_EDGE_IN / _WIDTH_IN, below - (axis_in + line_in * k) / height, line, color=MUTED, fontsize=8.5, va="top")
+            paper.text(_EDGE, below + _AXIS + _LINE * k + 10, line, color=MUTED, fontsize=11)
         if best:
-            overlay = figure.add_axes((0.6 / _WIDTH_IN, bottom_in / height, (_WIDTH_IN - 0.8) / _WIDTH_IN, _OVERLAY_IN / height))
-            figure.text(_EDGE_IN / _WIDTH_IN, (bottom_in + _OVERLAY_IN + 0.32) / height, best[0].name, **title)
-            _draw_overlay(overlay, recording, best)
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return text.getvalue()
+            paper.text(_EDGE, overlay - 30, best[0].name, **title)
+            _draw_overlay(paper.axes(72, overlay, _WIDTH - 100, _OVERLAY), recording, best)
+        return paper.svg("How late each joint follows its command")
 
 
 def _draw_forest(axes: Any, rows: Sequence[tuple[str, JointDelay | None]], result: FollowResult, max_delay_s: float) -> None:
@@ -100,10 +63,10 @@ def _draw_forest(axes: Any, rows: Sequence[tuple[str, JointDelay | None]], resul
     axes.set(
         xlim=(low, high), ylim=(max(len(rows), 1) - 0.4, -0.6), yticks=range(len(rows)), yticklabels=[name for name, _ in rows]
     )
-    axes.tick_params(length=0, pad=6)
-    axes.grid(visible=True, axis="x")
+    axes.tick_params(axis="y", pad=8, colors=INK)
+    axes.grid(visible=False, axis="y")
     axes.set_xlabel("delay of the measured motion behind its command, ms", loc="left")
-    right = {"transform": axes.get_yaxis_transform(), "va": "center", "clip_on": False, "fontsize": 9}
+    right = {"transform": axes.get_yaxis_transform(), "va": "center", "clip_on": False}
     if arm.value is not None and arm.ci95 is not None and len(rows) > 1:
         axes.axvspan((arm.value - arm.ci95) * 1e3, (arm.value + arm.ci95) * 1e3, color=WASH, zorder=0, linewidth=0)
     for row, (_, joint) in enumerate(rows):
@@ -183,15 +146,12 @@ def _draw_overlay(axes: Any, recording: JointRecording, best: tuple[JointDelay, 
     )
     axes.set_xlim(first, last)
     axes.margins(y=0.08)
-    axes.grid(visible=True, axis="both")
-    axes.tick_params(length=0, colors=MUTED)
     axes.set_xlabel(f"time in episode {episode.index}, s; position in the recording's own unit", loc="left")
     axes.legend(
         loc="lower right",
         bbox_to_anchor=(1.0, 1.0),
         ncols=3,
         frameon=False,
-        fontsize=9,
         borderaxespad=0.1,
         handlelength=1.6,
         columnspacing=1.4,
