@@ -196,3 +196,24 @@ def test_a_device_that_takes_no_targets_is_refused() -> None:
     with pytest.raises(BadInput, match="width"):
         SendLoop(DeviceSink(FakeDevice(width=2)), 100, RAMP)
     assert repr(DeviceSink(FakeDevice())) == "DeviceSink(fake, width 1)"
+
+
+def test_a_write_that_does_not_come_back_does_not_keep_others_from_stopping(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onbeat.loop.thread._PATIENCE_S", 0.05)
+    reached, release = threading.Event(), threading.Event()
+
+    def on_write(n: int) -> None:
+        reached.set()
+        assert release.wait(30)
+
+    loop = SendLoop(DeviceSink(FakeDevice(on_write)), 100, RAMP)
+    loop.start()
+    assert reached.wait(30)
+    loop.stop()
+    status = loop.status()
+    assert status.running
+    assert "has not returned for 0.05 s; the device may still move, so cut its power" in status.error
+    release.set()
+    monkeypatch.undo()
+    loop.stop()
+    assert not loop.status().running

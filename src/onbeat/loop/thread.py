@@ -12,6 +12,7 @@ __all__ = ("DeviceSink", "SoftLoop")
 
 _LONGEST_SLEEP_NS = 50_000_000  # so that stop() ends a slow loop within 50 ms
 _FIRST_TICK_NS = 1_000_000
+_PATIENCE_S = 5.0
 
 
 class DeviceSink:
@@ -73,13 +74,21 @@ class SoftLoop:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the cycle in progress and join; from the device's own write only the former."""
+        """Stop after the cycle in progress and join; from the device's own write only the former.
+
+        A write that does not come back is waited for 5 s, so that the other modules of a rig can be stopped; `error` then says so.
+        """
         self._stop.set()
         if threading.current_thread() is self._thread:
             return
         with self._control:
             if self._thread is not None:
-                self._thread.join()
+                self._thread.join(_PATIENCE_S)
+                if self._thread.is_alive():
+                    self.error = (
+                        f"the device's write has not returned for {_PATIENCE_S:g} s; the device may still move, so cut its power"
+                    )
+                    return
             self._thread = None
 
     def cycle(self, deadline_ns: int, wake_ns: int) -> int:
