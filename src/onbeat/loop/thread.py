@@ -76,7 +76,7 @@ class SoftLoop:
     def stop(self) -> None:
         """Stop after the cycle in progress and join; from the device's own write only the former.
 
-        A write that does not come back is waited for 5 s, so that the other modules of a rig can be stopped; `error` then says so.
+        A write that does not come back is waited for 5 s, so that the other modules can be stopped; `error` then says so.
         """
         self._stop.set()
         if threading.current_thread() is self._thread:
