@@ -192,7 +192,7 @@ th{font-weight:600;color:var(--muted)}
 .w{text-align:left}
 td.w{white-space:normal}
 td.w:first-child{white-space:nowrap}
-td.w:last-child:not(:first-child){min-width:12rem;padding-right:0}
+td.w:last-child:not(:first-child){min-width:11rem;padding-right:0}
 .dim{color:var(--muted)}
 footer{margin-top:3rem;border-top:1px solid var(--grid);padding-top:.75rem}
 </style>
