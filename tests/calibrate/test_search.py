@@ -2,7 +2,19 @@ import numpy as np
 import pytest
 
 from onbeat.calibrate.saturation import Stalls
-from onbeat.calibrate.search import build_record, check_alternatives, check_ends, find_shift, first_look, without_stalls
+from onbeat.calibrate.search import (
+    at_end,
+    best_shift,
+    build_record,
+    check_alternatives,
+    check_ends,
+    constant,
+    find_alternatives,
+    find_shift,
+    first_look,
+    shift_grid,
+    without_stalls,
+)
 from onbeat.calibrate.shift import Record
 from onbeat.calibrate.signals import RefusedError, read_signals
 from tests.oracle.motion import Motion, reach, sine, stamps_ns
@@ -73,3 +85,28 @@ def test_few_stalls_are_left_out_and_many_refused() -> None:
     assert len(without_stalls(whole, Stalls(mask, 1)).t_s) == len(whole.t_s) - 50
     with pytest.raises(RefusedError, match="stands still 3 times"):
         without_stalls(whole, Stalls(mask, 3))
+
+
+def test_a_search_to_both_sides_of_zero() -> None:
+    grid = shift_grid(-0.1, 0.1)
+    assert grid[[0, -1]].tolist() == [-0.1, 0.1]
+    assert np.diff(grid).max() <= 0.004 + 1e-12
+    near = record(sine(0.5, 1.0), 0.0123)
+    scan = near.scan(shift_grid(-0.02, 0.02))
+    best = best_shift(near, scan)
+    assert best.delay_s == pytest.approx(0.0123, abs=1e-6)
+    assert not at_end(scan, best)
+    beyond = record(sine(0.5, 1.0), 0.0223)
+    scan = beyond.scan(shift_grid(-0.02, 0.02))
+    assert at_end(scan, best_shift(beyond, scan))
+
+
+def test_whether_the_first_shift_of_a_grid_is_a_candidate_is_for_the_caller_to_say() -> None:
+    twice = record(sine(8.0), 0.125)
+    scan, best = twice.scan(shift_grid(0.0, 0.2)), twice.refine(0.12, 0.13)
+    assert find_alternatives(twice, best, scan, 1.0) == pytest.approx((0.0,), abs=1e-6)
+    assert find_alternatives(twice, best, scan, 1.0, first=1) == ()
+
+
+def test_constant_columns() -> None:
+    assert constant(np.stack([T, 0 * T, 5 + 0 * T], axis=1)).tolist() == [False, True, True]

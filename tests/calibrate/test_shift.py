@@ -46,3 +46,16 @@ def test_scan_keeps_signs_apart() -> None:
 
 def test_golden_section() -> None:
     assert golden_section(lambda x: (x - 0.3) ** 2, 0.0, 1.0) == pytest.approx(0.3, abs=1e-7)
+
+
+def test_sensitivity_leaves_out_what_gain_and_level_can_do() -> None:
+    t = np.arange(0, 10, 0.01)
+    # The slope of an exponential is a change of its gain: a shift of it shows nowhere.
+    path = Polyline(t, np.exp(t / 5)[:, None], 0.01)
+    inner = t[100:-100]
+    same = Record(path, inner, path.at(inner))
+    assert np.abs(same.sensitivity(same.fit(0.0))).max() < 1e-4
+    # That of a sine over whole periods is all of its slope, times the gain.
+    wave = Polyline(t, np.sin(2 * np.pi * t)[:, None], 0.01)
+    twice = Record(wave, inner, 2 * wave.at(inner))
+    assert twice.sensitivity(twice.fit(0.0)).max() == pytest.approx(4 * np.pi, rel=2e-3)

@@ -24,6 +24,15 @@ def test_measured_stamps_may_repeat_but_the_command_needs_one_value_an_instant()
         read_signals(twice, np.arange(5.0), T_NS, np.arange(5.0))
 
 
+def test_two_sensors_are_called_by_their_names_and_neither_may_repeat() -> None:
+    twice = T_NS.copy()
+    twice[3] = twice[2]
+    with pytest.raises(RefusedError, match=r"stamps of a are not sorted: sample 3 comes 0\.000 ms before sample 2; sort"):
+        read_signals(T_NS, np.arange(5.0), twice, np.arange(5.0), names=("b", "a"), repeats=False)
+    with pytest.raises(BadInput, match="b has 1 columns and a has 2"):
+        read_signals(T_NS, np.arange(5.0), T_NS, np.zeros((5, 2)), names=("b", "a"))
+
+
 def test_more_than_one_step_back_is_counted() -> None:
     with pytest.raises(RefusedError, match=r"measured are not sorted: sample 1 comes 10\.000 ms before sample 0, and 3 more"):
         read_signals(T_NS, np.arange(5.0), T_NS[::-1], np.arange(5.0))

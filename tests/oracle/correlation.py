@@ -18,3 +18,38 @@ def correlation_delay(command_s: FloatArray, command: FloatArray, measured_s: Fl
     spectrum = np.fft.rfft(both[1], size) * np.conj(np.fft.rfft(both[0], size))
     lag = int(np.argmax(np.fft.irfft(spectrum, size)))
     return (lag if lag < len(grid) else lag - size) * 1e-3
+
+
+def common_grid_offset(
+    late_s: FloatArray, late: FloatArray, early_s: FloatArray, early: FloatArray, max_lag_s: float, rate_hz: float = 400.0
+) -> float:
+    """Estimate an offset in s, positive where the first stream is late: common grid, one normalised product a lag, parabola.
+
+    Drawing lines between the samples of the slow stream pulls the peak by up to 0.2 ms, and any peak is believed.
+
+    Raises:
+        ValueError: the peak lies at an end.
+    """
+    trim = round(max_lag_s * rate_hz)
+    grid = np.arange(max(late_s[0], early_s[0]) + max_lag_s, min(late_s[-1], early_s[-1]) - max_lag_s, 1 / rate_hz)
+    y, x = (np.interp(grid, t, values) for t, values in ((late_s, late), (early_s, early)))
+    y, x = y - y.mean(), x - x.mean()
+    n = len(grid)
+    scores = np.array([y[max(k, 0) : n + min(k, 0)] @ x[max(-k, 0) : n + min(-k, 0)] for k in range(-trim, trim + 1)])
+    return _vertex(scores, trim) / rate_hz
+
+
+def fixed_window_offset(late: FloatArray, early: FloatArray, rate_hz: float, max_lag: int = 40, guard: int = 50) -> float:
+    """Estimate an offset in s of streams on one grid: products over a window of fixed length, parabola; any peak is believed."""
+    y, x = late - late.mean(), early - early.mean()
+    n = len(x)
+    scores = np.array([x[guard : n - guard] @ y[guard + k : n - guard + k] for k in range(-max_lag, max_lag + 1)])
+    return _vertex(scores, max_lag) / rate_hz
+
+
+def _vertex(scores: FloatArray, middle: int) -> float:
+    k = int(np.argmax(scores))
+    if k in (0, len(scores) - 1):
+        raise ValueError("the peak lies at an end of the lags")
+    before, at, after = scores[k - 1 : k + 2]
+    return float(k - middle + 0.5 * (before - after) / (before - 2 * at + after))

@@ -60,3 +60,10 @@ def lagged(motion: Motion, lag_s: float, duration_s: float, step_s: float = 1e-4
         state = decay * state + (1 - decay) * (value if k else state)
         out[k] = state
     return lambda q: np.interp(q, t, out)
+
+
+def shake(t: FloatArray) -> FloatArray:
+    """A hand that shakes two sensors, rad/s: three tones, so that no shift looks like another."""
+    tones = ((1.9, 1.7, 0.0), (1.1, 4.3, 0.7), (0.6, 9.1, 2.1))
+    result: FloatArray = np.sum([size * np.sin(2 * np.pi * hz * t + phase) for size, hz, phase in tones], axis=0)
+    return result

@@ -3,6 +3,7 @@
 from onbeat.calibrate.camera import camera_latency
 from onbeat.calibrate.delay import estimate_delay, pool_delays
 from onbeat.calibrate.delay_lag import DelayLag, estimate_delay_lag
+from onbeat.calibrate.offset import estimate_offset
 from onbeat.calibrate.readout import read_latency
 from onbeat.calibrate.result import CalibrationResult
 from onbeat.calibrate.speed import SpeedTrial, check_sweep, max_speed, peak_speed_of_sine
@@ -20,6 +21,7 @@ __all__ = (
     "encode_code",
     "estimate_delay",
     "estimate_delay_lag",
+    "estimate_offset",
     "max_speed",
     "peak_speed_of_sine",
     "pool_delays",

@@ -92,13 +92,8 @@ def estimate_delay(
 
 def _interval(record: Record, best: Shift) -> tuple[float, float]:
     """Give the half-width of the 95 % interval, and by how much correlation inflates the variance."""
-    x = record.path.at(record.t_s - best.delay_s)
-    x = x - x.mean(axis=0)
-    slope = best.gain * record.path.slope(record.t_s - best.delay_s)
-    slope = slope - slope.mean(axis=0)
-    # What a change of gain can do, a shift need not.
-    slope = slope - x * ((slope * x).sum(axis=0) / np.maximum((x**2).sum(axis=0), 1e-300))
-    n = len(x)
+    slope = record.sensitivity(best)
+    n = len(slope)
     variance = np.maximum(best.sse / max(n - 3, 1), 1e-18 * record.total / n)
     information = float((slope**2 / variance).sum())
     if information <= 0:

@@ -9,7 +9,22 @@ from onbeat.calibrate.saturation import MIN_STALLED_SHARE, Stalls, find_saturati
 from onbeat.calibrate.shift import Polyline, Record, Scan, Shift
 from onbeat.calibrate.signals import RefusedError, Signals, milliseconds
 
-__all__ = ("build_record", "check_alternatives", "check_ends", "check_saturation", "find_shift", "first_look", "without_stalls")
+__all__ = (
+    "MIN_SAMPLES",
+    "ambiguous",
+    "at_end",
+    "best_shift",
+    "build_record",
+    "check_alternatives",
+    "check_ends",
+    "check_saturation",
+    "constant",
+    "find_alternatives",
+    "find_shift",
+    "first_look",
+    "shift_grid",
+    "without_stalls",
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -44,7 +59,7 @@ def build_record(signals: Signals, max_delay_s: float) -> tuple[Record, tuple[in
         )
     measured = signals.measured[inside]
     still = {
-        name: np.ptp(values, axis=0) <= CONSTANT_SHARE * np.maximum(np.abs(values).max(axis=0), 1e-300)
+        name: constant(values)
         for name, values in (("command", signals.command[signals.command_s <= last]), ("measured motion", measured))
     }
     used = tuple(int(j) for j in np.flatnonzero(~still["command"]))
@@ -62,14 +77,20 @@ def build_record(signals: Signals, max_delay_s: float) -> tuple[Record, tuple[in
     ), used
 
 
+def constant(values: FloatArray) -> NDArray[np.bool_]:
+    """Say which columns never move. Shape (width,)."""
+    result: NDArray[np.bool_] = np.ptp(values, axis=0) <= CONSTANT_SHARE * np.maximum(np.abs(values).max(axis=0), 1e-300)
+    return result
+
+
 def first_look(record: Record, max_delay_s: float, least_r2: float) -> tuple[Shift, Scan]:
     """Find the shift of least squares.
 
     Raises:
         RefusedError: the response is inverted, or does not follow.
     """
-    scan = record.scan(_grid(max_delay_s))
-    best = _best_shift(record, scan)
+    scan = record.scan(shift_grid(-LEAD_S, max_delay_s))
+    best = best_shift(record, scan)
     _check_follows(record, scan, best, least_r2)
     return best, scan
 
@@ -83,9 +104,9 @@ def find_shift(record: Record, max_delay_s: float) -> tuple[Shift, Record, Scan,
     Raises:
         RefusedError: the response is inverted, does not follow, or stops short too often.
     """
-    scan = record.scan(_grid(max_delay_s))
-    best = _best_shift(record, scan)
-    if not _at_end(scan, best):
+    scan = record.scan(shift_grid(-LEAD_S, max_delay_s))
+    best = best_shift(record, scan)
+    if not at_end(scan, best):
         stalls = Stalls.of(record.measured, best.predicted)
         if stalls.share >= MIN_STALLED_SHARE:
             if not stalls.few:
@@ -111,8 +132,9 @@ def without_stalls(record: Record, stalls: Stalls) -> Record:
     return Record(record.path, record.t_s[~stalls.mask], record.measured[~stalls.mask])
 
 
-def _grid(max_delay_s: float) -> FloatArray:
-    return np.linspace(-LEAD_S, max_delay_s, ceil((max_delay_s + LEAD_S) / COARSE_STEP_S) + 1)
+def shift_grid(low_s: float, high_s: float) -> FloatArray:
+    """Give the shifts at which a search begins, both ends among them."""
+    return np.linspace(low_s, high_s, ceil((high_s - low_s) / COARSE_STEP_S) + 1)
 
 
 def _minima(costs: FloatArray) -> list[int]:
@@ -126,13 +148,13 @@ def _refine(record: Record, scan: Scan, k: int) -> Shift:
     return record.refine(float(scan.delays_s[max(k - 1, 0)]), float(scan.delays_s[min(k + 1, len(scan.delays_s) - 1)]))
 
 
-def _best_shift(record: Record, scan: Scan) -> Shift:
+def best_shift(record: Record, scan: Scan) -> Shift:
     """Find the shift of least squares."""
     candidates = [_refine(record, scan, k) for k in _minima(record.cost(scan.sse))[:3]]
     return min(candidates, key=lambda shift: shift.cost)
 
 
-def _at_end(scan: Scan, best: Shift) -> bool:
+def at_end(scan: Scan, best: Shift) -> bool:
     """Say whether the best fit lies beyond the search; that is then what there is to be said, see check_ends."""
     return not scan.delays_s[0] + EDGE_S < best.delay_s < scan.delays_s[-1] - EDGE_S
 
@@ -148,7 +170,7 @@ def _check_follows(record: Record, scan: Scan, best: Shift, least_r2: float) -> 
                 "check the sign of the axis"
             )
     worst = int(np.argmin(r2))
-    if r2[worst] < (least_r2 / 2 if _at_end(scan, best) else least_r2):
+    if r2[worst] < (least_r2 / 2 if at_end(scan, best) else least_r2):
         column = f" (column {worst})" if len(r2) > 1 else ""
         raise RefusedError(
             f"the measured motion does not follow the command{column}: the best shift, {milliseconds(best.delay_s)}, explains "
@@ -171,8 +193,16 @@ def check_ends(best: Shift, max_delay_s: float) -> None:
         )
 
 
-def check_alternatives(record: Record, best: Shift, scan: Scan, inflation: float) -> None:
-    """Look for other shifts that the data cannot tell from the best one."""
+def find_alternatives(record: Record, best: Shift, scan: Scan, inflation: float, *, first: int = 0) -> tuple[float, ...]:
+    """Find the other shifts that the data cannot tell from the best one.
+
+    Args:
+        record: What is compared.
+        best: The best shift, of this record or of its mirror image.
+        scan: What the shifts of a grid leave unexplained.
+        inflation: By how much correlation inflates the variance, at least 1.
+        first: Index of the first shift of the grid that counts as a candidate.
+    """
     n = len(record.t_s)
     step = float(scan.delays_s[1] - scan.delays_s[0])
     # What a path through samples can err by, (second difference) / 8, and a millionth of the signal.
@@ -185,22 +215,33 @@ def check_alternatives(record: Record, best: Shift, scan: Scan, inflation: float
     worse = (scan.sse > limit).any(axis=1)
     others = []
     for k in _minima(record.cost(scan.sse)):
-        # The first shift of the grid is where the search begins, not a candidate.
-        if k == 0 or abs(float(scan.delays_s[k]) - best.delay_s) <= 2 * step:
+        if k < first or abs(float(scan.delays_s[k]) - best.delay_s) <= 2 * step:
             continue
         other = _refine(record, scan, k)
         low, high = sorted((best.delay_s, other.delay_s))
         between = (scan.delays_s > low) & (scan.delays_s < high)
         if (other.sse <= limit).all() and bool(worse[between].any()):
             others.append(other.delay_s)
+    return tuple(others)
+
+
+def ambiguous(shifts_s: tuple[float, ...]) -> RefusedError:
+    """Build the refusal of shifts that fit equally well."""
+    ordered = tuple(sorted(shifts_s))
+    return RefusedError(
+        f"ambiguous: the shifts {', '.join(milliseconds(d) for d in ordered)} fit equally well (a steady sine cannot "
+        "tell a shift from one period more); "
+        "narrow the search below one period, or use a motion of changing frequency",
+        ordered,
+    )
+
+
+def check_alternatives(record: Record, best: Shift, scan: Scan, inflation: float) -> None:
+    """Refuse a delay that has its like among the other shifts."""
+    # The first shift of the grid is where the search begins, not a candidate.
+    others = find_alternatives(record, best, scan, inflation, first=1)
     if others:
-        alternatives = tuple(sorted([*others, best.delay_s]))
-        raise RefusedError(
-            f"ambiguous: the shifts {', '.join(milliseconds(d) for d in alternatives)} fit equally well (a steady sine cannot "
-            "tell a delay from one period more); "
-            "narrow max_delay_s below one period, or use a sweep of changing frequency",
-            alternatives,
-        )
+        raise ambiguous((*others, best.delay_s))
 
 
 def check_saturation(record: Record, best: Shift, used: tuple[int, ...]) -> None:

@@ -144,6 +144,15 @@ class Record:
             float(self.cost(sse)),
         )
 
+    def sensitivity(self, best: Shift) -> FloatArray:
+        """Give how much each sample changes with the shift, less what a change of gain and offset can do. Shape (n, width)."""
+        x = self.path.at(self.t_s - best.delay_s)
+        x = x - x.mean(axis=0)
+        slope = best.gain * self.path.slope(self.t_s - best.delay_s)
+        slope = slope - slope.mean(axis=0)
+        result: FloatArray = slope - x * ((slope * x).sum(axis=0) / np.maximum((x**2).sum(axis=0), 1e-300))
+        return result
+
     def scan(self, delays_s: FloatArray) -> Scan:
         """Fit gain and offset at each of many shifts."""
         sse = np.empty((len(delays_s), self.measured.shape[1]))

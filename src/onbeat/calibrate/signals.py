@@ -1,4 +1,4 @@
-"""A command and a measured motion, read and checked; what cannot be judged is refused here, with the reason."""
+"""Two signals, such as a command and a measured motion, read and checked; what cannot be judged is refused with the reason."""
 
 from dataclasses import dataclass
 
@@ -42,35 +42,52 @@ class Signals:
     measured: FloatArray
 
 
-def read_signals(command_t_ns: ArrayLike, command: ArrayLike, measured_t_ns: ArrayLike, measured: ArrayLike) -> Signals:
+def read_signals(
+    command_t_ns: ArrayLike,
+    command: ArrayLike,
+    measured_t_ns: ArrayLike,
+    measured: ArrayLike,
+    *,
+    names: tuple[str, str] = ("command", "measured"),
+    repeats: bool = True,
+) -> Signals:
     """Bring stamps and values into one form.
+
+    Args:
+        command_t_ns: Instants of the first signal. Shape (n,), int64.
+        command: The first signal. Shape (n,) or (n, width).
+        measured_t_ns: Instants of the second signal. Shape (m,), int64.
+        measured: The second signal. Shape (m,) or (m, width).
+        names: What a refusal calls the two.
+        repeats: Whether stamps of the second signal may repeat.
 
     Raises:
         BadInput: shapes do not fit, or stamps are not integers of nanoseconds.
         RefusedError: fewer than two samples, values that are not finite, or stamps that are not sorted.
     """
-    command_ns, command_values = _columns("command", command_t_ns, command)
-    measured_ns, measured_values = _columns("measured", measured_t_ns, measured)
+    first, second = names
+    command_ns, command_values = _columns(first, command_t_ns, command)
+    measured_ns, measured_values = _columns(second, measured_t_ns, measured)
     if command_values.shape[1] != measured_values.shape[1]:
         raise BadInput(
-            f"command has {command_values.shape[1]} columns and measured has {measured_values.shape[1]}; give the same columns"
+            f"{first} has {command_values.shape[1]} columns and {second} has {measured_values.shape[1]}; give the same columns"
         )
-    for name, values in (("command", command_values), ("measured", measured_values)):
+    for name, values in ((first, command_values), (second, measured_values)):
         if len(values) < 2:
-            raise RefusedError(f"{name} has {len(values)} samples; a delay needs a recording of a motion")
+            raise RefusedError(f"{name} has {len(values)} samples; a shift in time needs a recording of a motion")
         bad = int((~np.isfinite(values)).sum())
         if bad:
             raise RefusedError(f"{name} has {bad} values that are not finite, of {values.size}; leave those samples out")
         largest = float(np.abs(values).max())
         if largest > LARGEST:
             raise RefusedError(f"{name} has values up to {largest:.3g}, which no position has; check which columns were read")
-    _check_sorted("command", command_ns, strict=True)
-    _check_sorted("measured", measured_ns, strict=False)
+    _check_sorted(first, command_ns, strict=True)
+    _check_sorted(second, measured_ns, strict=not repeats)
     spans = [int(stamps[-1]) - int(stamps[0]) for stamps in (command_ns, measured_ns)]
     apart_ns = abs(int(measured_ns[0]) - int(command_ns[0]))
     if max(*spans, apart_ns) > LONGEST_NS:
         raise RefusedError(
-            f"stamps of command begin at {command_ns[0]} ns and of measured at {measured_ns[0]} ns, and lie up to "
+            f"stamps of {first} begin at {command_ns[0]} ns and of {second} at {measured_ns[0]} ns, and lie up to "
             f"{max(*spans, apart_ns) / 3.156e16:.0f} years apart; take the stamps of one clock"
         )
     start_ns = command_ns[0]
