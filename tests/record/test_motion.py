@@ -115,3 +115,8 @@ def test_a_real_motion_of_29_bodies(data_dir: Path) -> None:
     assert 0.7 < root.positions[:, 2].min() < root.positions[:, 2].max() < 0.85  # a pelvis, a walking height above the floor
     other = read_motion(path, fps=50, columns=["body_pos_w[1]"])
     assert not np.array_equal(root.positions, other.positions)
+
+
+def test_positions_that_nothing_on_earth_has() -> None:
+    with pytest.raises(BadInput, match=r"is 1e\+300 m away; check its columns and their unit"):
+        Motion(np.arange(2), np.full((2, 3), 1e300))

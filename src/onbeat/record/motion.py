@@ -24,6 +24,10 @@ _POSITIONS = (
 )
 
 
+# Beyond the moon's distance nothing on earth was recorded, and float64 loses a tenth of a micrometre.
+_FARTHEST_M = 1e9
+
+
 @dataclass(frozen=True, slots=True)
 class Motion:
     """Where a point was.
@@ -33,7 +37,7 @@ class Motion:
         positions: In metres, in the frame of the recording; float64, shape (n, 3).
 
     Raises:
-        BadInput: shapes disagree, instants do not increase, or a value is not finite.
+        BadInput: shapes disagree, instants do not increase, or a value is not finite or beyond 1e9 m.
     """
 
     t_ns: NDArray[np.int64]
@@ -54,6 +58,8 @@ class Motion:
             raise BadInput(
                 f"position {int(np.argwhere(~np.isfinite(positions))[0, 0])} of the motion is not finite; remove that row"
             )
+        if (farthest := float(np.abs(positions).max())) > _FARTHEST_M:
+            raise BadInput(f"a position of the motion is {farthest:.3g} m away; check its columns and their unit")
         for name, values in (("t_ns", t_ns), ("positions", positions)):
             values.setflags(write=False)
             object.__setattr__(self, name, values)
