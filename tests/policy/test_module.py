@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from onbeat.clock import ManualClock
-from onbeat.errors import BadInput
+from onbeat.device import DeviceState
+from onbeat.errors import BadInput, ClockMismatch
 from onbeat.motion import Waypoint
 from onbeat.policy import Module, Rig
 from tests.policy.simple_rig import HOME, MS, Axis, axis_config, pose_rig, simple_rig
@@ -222,3 +223,39 @@ def test_interval_of_samples_is_the_devices_own_whatever_was_lost() -> None:
         rig.drive.run_until(500 * MS)
     assert rig["eye"].sample_ns == 30 * MS
     assert rig["axis"].sample_ns == 5 * MS
+
+
+class _Still:
+    """A clock that is not stepped by the rig."""
+
+    id = "robot"
+
+    def now_ns(self) -> int:
+        return 1_000_000 * MS
+
+    def sleep_until_ns(self, t_ns: int) -> None: ...
+
+
+@pytest.mark.parametrize(("off_ns", "says"), [(1_700_000_000_000 * MS, "ahead of"), (-1_000_000 * MS, "behind")])
+def test_a_reading_stamped_on_another_clock_is_refused(off_ns: int, says: str) -> None:
+    clock = _Still()
+    axis = Axis(clock, read_ns=0)
+    module = Module(axis_config(), axis, clock)
+    read = axis.read
+
+    def foreign() -> DeviceState:
+        state = read()
+        return DeviceState(state.value, state.begin_ns + off_ns, state.receive_ns + off_ns, state.seq)
+
+    axis.read = foreign  # type: ignore[method-assign]
+    with pytest.raises(ClockMismatch, match=rf"reading 1 is stamped .* s {says} clock 'robot'; stamp readings with the clock"):
+        module.step(clock.now_ns())
+
+
+def test_a_reading_from_a_driver_s_cache_may_be_old() -> None:
+    clock = _Still()
+    module = Module(axis_config(), Axis(clock, read_ns=0), clock)
+    now_ns = clock.now_ns()
+    assert module.step(module.step(now_ns)) > now_ns
+    module.device.read = lambda: DeviceState(np.zeros(1), 0, 0, 1)  # type: ignore[method-assign]
+    module.step(now_ns)

@@ -126,3 +126,15 @@ def test_device_error_of_a_thread_comes_as_it_is() -> None:
         drive.add("arm", step)
         with pytest.raises(DeviceError, match=r"^module 'arm' stopped: the bus is gone$"):
             drive.run_until(clock.now_ns() + 10**10)
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_a_thread_never_ends_in_silence(error: BaseException) -> None:
+    def step(now_ns: int) -> int:
+        raise error
+
+    clock = SystemClock()
+    with Drive(clock) as drive:
+        drive.add("policy", step)
+        with pytest.raises(OnbeatError, match=f"policy stopped: {type(error).__name__}"):
+            drive.run_until(clock.now_ns() + 10**10)

@@ -33,7 +33,7 @@ class Halt:
                 return now_ns + _LOOK_NS
             try:
                 return step(now_ns)
-            except Exception as error:  # whatever a driver raises, the next thing that all devices are told is to hold
+            except (Exception, SystemExit) as error:  # whatever a driver raises, all devices are told to hold next
                 raise self.stop(name, _reason(error)) from error
 
         return guarded
@@ -90,5 +90,5 @@ class Halt:
             raise DeviceError("; ".join(failures))
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     return str(error) if isinstance(error, OnbeatError) else f"{type(error).__name__}: {error}"

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from onbeat.capture import Stamp, correct
-from onbeat.clock import Clock
+from onbeat.clock import Clock, ManualClock
 from onbeat.device import Device, DeviceState, SinkDevice
 from onbeat.device.config import ModuleConfig
-from onbeat.errors import BadInput
+from onbeat.errors import BadInput, ClockMismatch
 from onbeat.loop import DeviceSink, SendLoop
 from onbeat.motion import Chunk, Limits, Outcomes, Trajectory, Waypoint, schedule
 from onbeat.motion.lead import lead_ns
@@ -26,6 +26,9 @@ _HISTORY = 4096
 _FRAMES = 64
 _SLOWEST_FRAME_S = 0.5  # an observation asks for less: half of the camera's own period
 _INTERVALS = 15
+# A reading that has just been handed over was in hand a moment ago. Beyond these it was stamped on another clock.
+_AHEAD_NS = 100_000_000
+_BEHIND_NS = 10_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,7 @@ class Module:
             if self._grid is None and self.config.poll_hz is not None:
                 self._grid = TimeGrid(now_ns, self.config.poll_hz)
             self._arriving = self.device.read()
+            self._check_clock(self._arriving)
             return self._arriving.receive_ns
         if now_ns >= self._arriving.receive_ns:
             self._publish(self._arriving)
@@ -281,6 +285,18 @@ class Module:
         """Go to a target in a straight line that takes that long, without lead."""
         go = self.schedule_l if self.takes_poses else self.schedule_j
         go([Waypoint(self.clock.now_ns() + round(seconds * 1e9), np.asarray(target))], compensate=False)
+
+    def _check_clock(self, state: DeviceState) -> None:
+        """Refuse a reading that was stamped on another clock: waiting for an instant of a foreign clock would end all reading."""
+        if isinstance(self.clock, ManualClock) or state.seq == self._seq:
+            return
+        ahead_ns = state.receive_ns - self.clock.now_ns()
+        if ahead_ns > _AHEAD_NS or ahead_ns < -_BEHIND_NS:
+            side = "ahead of" if ahead_ns > 0 else "behind"
+            raise ClockMismatch(
+                f"reading {state.seq} is stamped {abs(ahead_ns) / 1e9:.1f} s {side} clock {self.clock.id!r}; "
+                "stamp readings with the clock that the device was given"
+            )
 
     def _publish(self, state: DeviceState) -> None:
         # A cached reading must not get a new stamp: the device's own count tells it.

@@ -42,7 +42,7 @@ class Drive:
         self._heap: list[tuple[int, int, str, Step]] = []
         self._added = 0
         self._failed = threading.Event()
-        self._error: tuple[str, Exception] | None = None
+        self._error: tuple[str, BaseException] | None = None
 
     def __enter__(self) -> "Drive":
         return self
@@ -110,7 +110,8 @@ class Drive:
                 name, error = self._error
                 if isinstance(error, DeviceError):  # names its module, and is for the caller to catch
                     raise error
-                raise OnbeatError(f"{name} stopped: {error}") from error
+                reason = str(error) if isinstance(error, Exception) else repr(error)
+                raise OnbeatError(f"{name} stopped: {reason}") from error
             return
         while self._heap and self._heap[0][0] <= t_ns:
             due_ns, order, name, step = heapq.heappop(self._heap)
@@ -131,7 +132,7 @@ class Drive:
                 if wait_ns > 0 and stop.wait(wait_ns * 1e-9):
                     return
                 due_ns = step(self.clock.now_ns())
-        except Exception as error:  # the outermost frame of a thread: nothing above could see it
+        except BaseException as error:  # the outermost frame of a thread: nothing above could see it, not even a sys.exit()
             if self._error is None:
                 self._error = (name, error)
             self._failed.set()
