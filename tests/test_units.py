@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onbeat.errors import BadInput
-from onbeat.units import TimeGrid, to_ns, to_s
+from onbeat.units import TimeGrid, to_ns, to_s, whole_ns
 
 NTSC = Fraction(30000, 1001)
 RATES = [1, 3, 30, 500, 1000, 29.97, NTSC, 7.3e8]
@@ -136,3 +136,12 @@ def test_absolute_instant_as_a_float_loses_its_nanoseconds() -> None:
     """Why differences are taken first."""
     assert to_ns(to_s(EPOCH_NS)) != EPOCH_NS
     assert to_ns(to_s((EPOCH_NS + 7) - EPOCH_NS)) == 7
+
+
+def test_whole_nanoseconds_are_taken_as_they_are() -> None:
+    assert whole_ns(np.int64(-5), "t_ns") == -5
+    assert whole_ns(2**63 - 1, "t_ns") == 2**63 - 1
+    with pytest.raises(BadInput, match="t_ns must be an int of nanoseconds, not a float; convert"):
+        whole_ns(1.0, "t_ns")  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="t_ns must fit into 64 bits"):
+        whole_ns(-(2**63) - 1, "t_ns")

@@ -3,10 +3,12 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational
+from operator import index
+from typing import SupportsIndex
 
 from onbeat.errors import BadInput
 
-__all__ = ("TimeGrid", "to_ns", "to_s")
+__all__ = ("TimeGrid", "to_ns", "to_s", "whole_ns")
 
 _NS_PER_S = 1_000_000_000
 
@@ -38,6 +40,23 @@ def to_s(ns: int) -> float:
     return int(ns) / _NS_PER_S
 
 
+def whole_ns(value: SupportsIndex, name: str) -> int:
+    """Take an instant or a duration of nanoseconds as it is: whole, and within int64. Numpy's whole numbers are welcome.
+
+    Raises:
+        BadInput: it is a float (which would be cut off in silence), no number, or too large.
+    """
+    try:
+        ns = index(value)
+    except TypeError:
+        raise BadInput(
+            f"{name} must be an int of nanoseconds, not a {type(value).__name__}; convert seconds with onbeat.units.to_ns"
+        ) from None
+    if not -(1 << 63) <= ns < 1 << 63:
+        raise BadInput(f"{name} must fit into 64 bits of nanoseconds (292 years)")
+    return ns
+
+
 @dataclass(frozen=True, slots=True)
 class TimeGrid:
     """Instants at a fixed rate: tick k is start + k / rate, rounded down to a nanosecond from exact arithmetic.
@@ -58,7 +77,7 @@ class TimeGrid:
         rate = _exact(self.rate_hz)
         if rate is None or not 0 < rate <= _NS_PER_S:
             raise BadInput(f"rate_hz must lie in (0, 1e9], not {self.rate_hz}")
-        object.__setattr__(self, "start_ns", int(self.start_ns))
+        object.__setattr__(self, "start_ns", whole_ns(self.start_ns, "start_ns"))
         object.__setattr__(self, "_period_ns", _NS_PER_S / rate)
 
     def tick_ns(self, k: int) -> int:

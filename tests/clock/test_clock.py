@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,7 +72,10 @@ class TestManualClock:
     def test_says_where_it_stands(self) -> None:
         assert repr(ManualClock(7)) == "ManualClock(7 ns)"
 
-    @given(st.integers(), st.lists(st.tuples(st.sampled_from(["sleep", "advance"]), st.integers(0, 10**12)), max_size=20))
+    @given(
+        st.integers(-(2**62), 2**62),
+        st.lists(st.tuples(st.sampled_from(["sleep", "advance"]), st.integers(0, 10**12)), max_size=20),
+    )
     def test_no_order_of_moves_turns_it_back(self, start_ns: int, moves: list[tuple[str, int]]) -> None:
         clock = ManualClock(start_ns)
         seen = [clock.now_ns()]
@@ -81,3 +86,11 @@ class TestManualClock:
                 clock.advance_ns(value)
             seen.append(clock.now_ns())
         assert seen == sorted(seen)
+
+    @pytest.mark.parametrize("t_ns", [1.5, float("nan"), "7", None, 2**63])
+    def test_instants_are_whole_and_fit_int64(self, t_ns: Any) -> None:
+        clock = ManualClock(1)
+        for move in (clock.set_ns, clock.advance_ns, clock.sleep_until_ns, ManualClock):
+            with pytest.raises(BadInput, match=r"must (be an int of nanoseconds|fit into 64 bits)"):
+                move(t_ns)
+        assert clock.now_ns() == 1

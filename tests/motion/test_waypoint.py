@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -91,3 +93,20 @@ class TestChunk:
     def test_rows_of_another_shape_are_refused(self) -> None:
         with pytest.raises(BadInput, match="targets must have 2 dimension"):
             Chunk(0, 1, np.zeros(3))
+
+
+@pytest.mark.parametrize("t_ns", [1.9, float("nan"), float("inf"), "5", None, 2**63])
+def test_an_instant_is_never_cut_off(t_ns: Any) -> None:
+    # time.time() handed over as it is would be 1.7 s after zero: silently late for ever.
+    says = r"must (be an int of nanoseconds|fit into 64 bits)"
+    with pytest.raises(BadInput, match=f"t_ns {says}"):
+        Waypoint(t_ns, np.zeros(1))
+    with pytest.raises(BadInput, match=f"anchor_ns {says}"):
+        Chunk(t_ns, 1, np.zeros((1, 1)))
+    with pytest.raises(BadInput, match=f"step_ns {says}"):
+        Chunk(0, t_ns, np.zeros((1, 1)))
+
+
+def test_steps_are_whole() -> None:
+    with pytest.raises(BadInput, match=r"first_step must be a whole number of steps, not 1\.5"):
+        Chunk(0, 1, np.zeros((1, 1)), 1.5)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from typing import Protocol, runtime_checkable
 
 from onbeat.errors import BadInput
+from onbeat.units import whole_ns
 
 __all__ = ("Clock", "ManualClock")
 
@@ -35,7 +36,7 @@ class ManualClock:
     __slots__ = ("_now_ns", "id")
 
     def __init__(self, start_ns: int = 0, id: str = "manual") -> None:
-        self._now_ns = int(start_ns)
+        self._now_ns = whole_ns(start_ns, "start_ns")
         self.id = id
 
     def __repr__(self) -> str:
@@ -51,9 +52,10 @@ class ManualClock:
         Raises:
             BadInput: the instant is in the clock's past.
         """
+        t_ns = whole_ns(t_ns, "t_ns")
         if t_ns < self._now_ns:
             raise BadInput(f"a clock never goes back: {t_ns} ns is {self._now_ns - t_ns} ns before now")
-        self._now_ns = int(t_ns)
+        self._now_ns = t_ns
 
     def advance_ns(self, duration_ns: int) -> None:
         """Move the clock forward by a duration.
@@ -61,8 +63,8 @@ class ManualClock:
         Raises:
             BadInput: the duration is negative.
         """
-        self.set_ns(self._now_ns + int(duration_ns))
+        self.set_ns(self._now_ns + whole_ns(duration_ns, "duration_ns"))
 
     def sleep_until_ns(self, t_ns: int) -> None:
         """Move the clock to t_ns, unless it is there already."""
-        self._now_ns = max(self._now_ns, int(t_ns))
+        self._now_ns = max(self._now_ns, whole_ns(t_ns, "t_ns"))

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.errors import BadInput
+from onbeat.units import whole_ns
 
 __all__ = ("Chunk", "Waypoint")
 
@@ -22,6 +25,13 @@ def _frozen(values: object, ndim: int, name: str) -> NDArray[np.float64]:
     return array
 
 
+def _whole(steps: SupportsIndex) -> int:
+    try:
+        return index(steps)
+    except TypeError:
+        raise BadInput(f"first_step must be a whole number of steps, not {steps!r}") from None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Waypoint:
     """Be at `target` at `t_ns`.
@@ -31,14 +41,14 @@ class Waypoint:
         target: Shape (width,). Copied and read-only; may hold NaN, which `schedule` rejects with its outcome.
 
     Raises:
-        BadInput: a target of another shape, or that is not numbers.
+        BadInput: an instant that is no int of nanoseconds, or a target of another shape or that is not numbers.
     """
 
     t_ns: int
     target: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "t_ns", int(self.t_ns))
+        object.__setattr__(self, "t_ns", whole_ns(self.t_ns, "t_ns"))
         object.__setattr__(self, "target", _frozen(self.target, 1, "target"))
 
     def __eq__(self, other: object) -> bool:
@@ -62,7 +72,7 @@ class Chunk:
         first_step: Steps between the anchor and row 0; 1 in onbeat, 0 in UMI.
 
     Raises:
-        BadInput: a step that is not positive, or targets of another shape.
+        BadInput: a step that is not positive, targets of another shape, or instants that are no ints of 64-bit nanoseconds.
     """
 
     anchor_ns: int
@@ -71,9 +81,9 @@ class Chunk:
     first_step: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "anchor_ns", int(self.anchor_ns))
-        object.__setattr__(self, "step_ns", int(self.step_ns))
-        object.__setattr__(self, "first_step", int(self.first_step))
+        object.__setattr__(self, "anchor_ns", whole_ns(self.anchor_ns, "anchor_ns"))
+        object.__setattr__(self, "step_ns", whole_ns(self.step_ns, "step_ns"))
+        object.__setattr__(self, "first_step", _whole(self.first_step))
         object.__setattr__(self, "targets", _frozen(self.targets, 2, "targets"))
         if self.step_ns <= 0:
             raise BadInput(f"step_ns must be > 0, not {self.step_ns}")
