@@ -258,3 +258,19 @@ def test_a_real_g1(data_dir: Path) -> None:
     recording = open_lerobot(data_dir / "lerobot" / "g1_v21" / "meta" / "info.json")
     assert (recording.kind, len(recording.joints), recording.joints[0]) == ("LeRobot v2.1", 26, "kLeftShoulderPitch")
     assert [e.index for e in recording.episodes()] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("feature", ["x", None, {"shape": "x"}, {"shape": [None]}, {"shape": [-1]}, {"shape": [1e9]}, {}])
+def test_a_feature_without_a_number_of_columns(feature: Any, tmp_path: Path) -> None:
+    root = write(tmp_path / "arm", info(features={"action": feature, "observation.state": feature}), {})
+    with pytest.raises(BadInput, match=r"info\.json: action has the shape .*, not a number of columns"):
+        open_lerobot(root)
+
+
+@pytest.mark.parametrize("timestamp", [np.nan, np.inf, 1e30])
+def test_a_timestamp_that_is_no_time(timestamp: float, tmp_path: Path) -> None:
+    broken = rows(0, 40, 30)
+    broken["timestamp"][7] = timestamp
+    root = write(tmp_path / "arm", info(), {"file-000.parquet": table(broken)})
+    with pytest.raises(BadInput, match="in frame 7, which is no time in seconds"):
+        list(open_lerobot(root).episodes())

@@ -20,6 +20,8 @@ _VERSIONS = ("v2.0", "v2.1", "v3.0")
 _COMMAND, _MEASURED = "action", "observation.state"
 _GRID_TOLERANCE_NS = 1_000_000  # float32 seconds are 0.1 ms coarse after half an hour; real stamps jitter by more than this
 _BATCH_ROWS = 4096
+_WIDEST = 10_000
+_LONGEST_S = 4e9  # the year 2096, where somebody wrote seconds since 1970
 
 
 def find_lerobot(path: Path) -> Path | None:
@@ -110,7 +112,7 @@ def _pairs(info: Mapping[str, Any], root: Path) -> tuple[tuple[str, ...], NDArra
         if key not in features:
             have = ", ".join(sorted(k for k in features if not k.startswith("observation.images")))
             raise BadInput(f"{root} has no feature {key!r} (it has {have}); a delay needs both {_COMMAND} and {_MEASURED}")
-    command, measured = _names(features[_COMMAND]), _names(features[_MEASURED])
+    command, measured = (_names(features[key], f"{root / 'meta' / 'info.json'}: {key}") for key in (_COMMAND, _MEASURED))
     if not command:
         raise BadInput(f"{root}: {_COMMAND} has width 0; there is no joint to look at")
     if len(set(command)) == len(command) and set(command) <= set(measured):
@@ -126,7 +128,7 @@ def _pairs(info: Mapping[str, Any], root: Path) -> tuple[tuple[str, ...], NDArra
     return tuple(command), np.arange(len(command)), np.arange(len(command)), (note,)
 
 
-def _names(feature: Mapping[str, Any]) -> list[str]:
+def _names(feature: Any, where: str) -> list[str]:
     """Flatten the names of a feature: a list, a list of lists, or a dictionary of lists; number them where there are none."""
 
     def flat(names: Any) -> Iterator[str]:
@@ -143,8 +145,10 @@ def _names(feature: Mapping[str, Any]) -> list[str]:
         elif names is not None:
             yield str(names)
 
-    shape = feature.get("shape") or [0]
-    width = int(shape[0]) if isinstance(shape, (list, tuple)) else int(shape)
+    shape = feature.get("shape") if isinstance(feature, Mapping) else None
+    width = shape[0] if isinstance(shape, list) and shape else shape
+    if not isinstance(width, int) or isinstance(width, bool) or not 0 <= width <= _WIDEST:
+        raise BadInput(f"{where} has the shape {shape!r}, not a number of columns; download the data set's meta folder again")
     names = list(flat(feature.get("names")))
     return names if len(names) == width else [f"joint_{k}" for k in range(width)]
 
@@ -203,13 +207,16 @@ def _episode(
                 f"{parts[0].path}: {name} has {values.shape[1]} columns here and {columns.max() + 1} in meta/info.json; "
                 "download both again, or correct the one that is wrong"
             )
-    return JointEpisode(
-        index, _instants(frame, timestamp, fps), command[:, command_columns], measured[:, measured_columns], str(parts[0].path)
-    )
+    t_ns = _instants(frame, timestamp, fps, f"episode {index} of {parts[0].path}")
+    return JointEpisode(index, t_ns, command[:, command_columns], measured[:, measured_columns], str(parts[0].path))
 
 
-def _instants(frame: NDArray[np.int64], timestamp: NDArray[np.float64], fps: Fraction) -> NDArray[np.int64]:
+def _instants(frame: NDArray[np.int64], timestamp: NDArray[np.float64], fps: Fraction, where: str) -> NDArray[np.int64]:
     """Give frame_index / fps exactly, in whole nanoseconds; where the timestamps say otherwise, they are taken."""
+    if not np.isfinite(timestamp).all() or np.abs(timestamp).max() > _LONGEST_S:
+        row = int(np.argmax(~(np.abs(timestamp) <= _LONGEST_S)))
+        bad = f"{where}: timestamp is {timestamp[row]:g} in frame {frame[row]}"
+        raise BadInput(f"{bad}, which is no time in seconds; correct that row")
     ticks = TimeGrid(0, fps)
     grid = np.fromiter((ticks.tick_ns(k) for k in frame.tolist()), dtype=np.int64, count=len(frame))
     stamps = np.round(timestamp * 1e9).astype(np.int64)  # seconds since the episode began: a float holds them
@@ -275,4 +282,5 @@ def _array(path: Path, name: str, column: Any, pa: Any) -> NDArray[Any]:
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)[:, None]
     else:
         raise BadInput(f"{path}: column {name!r} holds {column.type}, not lists of numbers")
-    return np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=np.float64).reshape(-1, width)
+    with np.errstate(invalid="ignore"):  # a damaged file may hold any bits; what is not finite is refused with its row
+        return np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=np.float64).reshape(-1, width)
