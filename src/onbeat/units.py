@@ -11,6 +11,7 @@ from onbeat.errors import BadInput
 __all__ = ("TimeGrid", "to_ns", "to_s", "whole_ns")
 
 _NS_PER_S = 1_000_000_000
+_END_NS = 1 << 63
 
 
 def _exact(value: float | Fraction) -> Fraction | None:
@@ -52,7 +53,7 @@ def whole_ns(value: SupportsIndex, name: str) -> int:
         raise BadInput(
             f"{name} must be an int of nanoseconds, not a {type(value).__name__}; convert seconds with onbeat.units.to_ns"
         ) from None
-    if not -(1 << 63) <= ns < 1 << 63:
+    if not -_END_NS <= ns < _END_NS:
         raise BadInput(f"{name} must fit into 64 bits of nanoseconds (292 years)")
     return ns
 
@@ -81,9 +82,18 @@ class TimeGrid:
         object.__setattr__(self, "_period_ns", _NS_PER_S / rate)
 
     def tick_ns(self, k: int) -> int:
-        """Give the instant of tick k."""
+        """Give the instant of tick k.
+
+        Raises:
+            BadInput: it lies outside 64 bits of nanoseconds.
+        """
         period = self._period_ns
-        return self.start_ns + int(k) * period.numerator // period.denominator
+        t_ns = self.start_ns + int(k) * period.numerator // period.denominator
+        if not -_END_NS <= t_ns < _END_NS:
+            raise BadInput(
+                f"tick {k} at {float(self.rate_hz):.3g} Hz lies outside 64 bits of nanoseconds (292 years); raise the rate"
+            )
+        return t_ns
 
     def index(self, t_ns: int) -> int:
         """Give the slot that holds an instant: the largest k with tick_ns(k) <= t_ns."""
