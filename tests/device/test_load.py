@@ -30,6 +30,10 @@ class Half:
 class Narrow:
     def __init__(self, port): ...
 
+class Raising:
+    def __init__(self, config, clock):
+        raise RuntimeError("no bus")
+
 class Outer:
     Inner = Arm
 
@@ -45,6 +49,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (folder / "driver.py").write_text(DRIVER)
     (folder / "needy.py").write_text("import a_package_that_is_not_there\n")
     (folder / "broken.py").write_text("def\n")
+    (folder / "raising.py").write_text("raise RuntimeError('no firmware')\n")
+    (folder / "leaving.py").write_text("raise SystemExit(3)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
     for name in [name for name in sys.modules if name.startswith("maker_of_arms")]:
@@ -156,3 +162,18 @@ def test_copy_of_a_rig_whose_module_lies_elsewhere(tmp_path: Path) -> None:
     source.write_text("modules: {arm: ../arm.yaml}\n")
     with pytest.raises(BadInput, match=r"module 'arm' of .* lies outside the rig's folder"):
         copy_rig(source, tmp_path / "run")
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize(
+    ("device", "sentence"),
+    [
+        ("maker_of_arms.raising:Arm", "cannot be imported: RuntimeError: no firmware"),
+        ("maker_of_arms.leaving:Arm", "cannot be imported: SystemExit: 3"),
+        (".maker_of_arms:Arm", "cannot be imported: TypeError: the 'package' argument is required"),
+        ("maker_of_arms.driver:Raising", "cannot be built: RuntimeError: no bus"),
+    ],
+)
+def test_whatever_a_driver_raises_its_module_is_named(device: str, sentence: str) -> None:
+    with pytest.raises(BadInput, match=f"of module 'arm' .* {sentence}"):
+        open_device(config(device), ManualClock())

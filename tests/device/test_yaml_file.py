@@ -94,3 +94,9 @@ def test_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(BadInput, match=r"cannot be read \(Permission denied\); give the user that runs onbeat read permission"):
         read_bytes(tmp_path / "arm.yaml")
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 3000 + "]" * 3000, "{a: " * 3000 + "1" + "}" * 3000])
+def test_a_file_without_bottom(text: str) -> None:
+    with pytest.raises(BadInput, match="nests hundreds of levels deep"):
+        parse_yaml(text.encode(), Path("rig.yaml"))

@@ -32,8 +32,12 @@ def open_device(config: ModuleConfig, clock: Clock) -> Device:
     maker = _maker(config)
     try:
         device = maker(config, clock)
+    except OnbeatError:
+        raise
     except TypeError as error:
         raise BadInput(f"{_named(config)} cannot be built as Class(config, clock): {error}") from error
+    except (Exception, SystemExit) as error:  # a driver is foreign code: whatever it raises, the module is named
+        raise BadInput(f"{_named(config)} cannot be built: {type(error).__name__}: {error}") from error
     missing = sorted(name for name in _owed() if not hasattr(device, name))
     if missing:
         what = type(device).__name__
@@ -102,6 +106,8 @@ def _maker(config: ModuleConfig) -> Any:
         raise
     except (ImportError, ValueError, SyntaxError) as error:
         raise BadInput(f"{_named(config)} cannot be imported: {error}") from error
+    except (Exception, SystemExit) as error:  # a driver is foreign code: whatever it raises, the module is named
+        raise BadInput(f"{_named(config)} cannot be imported: {type(error).__name__}: {error}") from error
     for part in path.split("."):
         if not hasattr(here, part):
             found = sorted(name for name, value in vars(here).items() if isinstance(value, type) and not name.startswith("_"))

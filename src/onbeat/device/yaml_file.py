@@ -115,6 +115,8 @@ def parse_yaml(raw: bytes, path: Path) -> YamlFile:
         raise BadInput(
             f"{path} line {_line(error)} is not valid YAML: {error.problem}; check the indentation and quotes"
         ) from None
+    except RecursionError:
+        raise BadInput(f"{path} nests hundreds of levels deep; a rig has five") from None
     except (YAMLError, ValueError) as error:
         raise BadInput(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     if data is None:
