@@ -1,8 +1,11 @@
 import json
 
+import numpy as np
 import pytest
 
+from onbeat.loop import LoopStatus
 from onbeat.report.document import plain_json
+from onbeat.report.story import summarize_loop
 from tests.report.fake_story import fake_story
 
 
@@ -37,3 +40,14 @@ def test_lateness_of_a_loop_without_records_is_nothing() -> None:
 def test_unknown_grasp_is_not_there() -> None:
     with pytest.raises(StopIteration):
         fake_story().grasp("lucky")
+
+
+def test_loop_says_what_the_machine_granted() -> None:
+    lateness_ns = np.array([10_000, 30_000])
+    granted = LoopStatus(True, False, True, (), 0, 2, 1, 0, 0, 0, 0, "")
+    loop = summarize_loop("arm", 100.0, granted, lateness_ns)
+    assert loop.result()["missed"] == 1
+    assert loop.result()["lateness_p50_ms"] == 0.02
+    assert loop.realtime == "real-time priority granted"
+    refused = LoopStatus(True, False, False, ("no SCHED_FIFO", "no mlock"), 0, 2, 1, 0, 0, 0, 0, "")
+    assert summarize_loop("arm", 100.0, refused, lateness_ns).realtime == "no SCHED_FIFO; no mlock"

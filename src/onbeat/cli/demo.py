@@ -1,11 +1,6 @@
 """`onbeat demo`: measure the delays of a simulated rig, then land a grasp with and without them."""
 
-import logging
-import os
 import platform
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +8,7 @@ from typing import Annotated
 import typer
 
 from onbeat.cli.main import GOOD
+from onbeat.cli.run_log import kept_log, open_page
 from onbeat.cli.terminal import Terminal
 from onbeat.errors import BadInput
 
@@ -72,7 +68,11 @@ def run(
     began = datetime.now(timezone.utc).isoformat(timespec="seconds")
     clock = SystemClock()
     start_ns = clock.now_ns()
-    with run_folder("onbeat-demo", out) as folder, _log(folder.path("demo.log")), terminal.steps(_STEPS, quiet=headless) as tell:
+    with (
+        run_folder("onbeat-demo", out) as folder,
+        kept_log(folder.path("demo.log")),
+        terminal.steps(_STEPS, quiet=headless) as tell,
+    ):
         story = run_demo(options, folder.path("."), began, platform.node(), tell)
         run_facts = {
             **story.run,
@@ -92,29 +92,5 @@ def run(
         print_story(terminal, story, folder.final)
     terminal.document(document)
     if not headless and not json:
-        _open(folder.final / "report.html")
+        open_page(folder.final / "report.html")
     return GOOD
-
-
-@contextmanager
-def _log(path: Path) -> Iterator[None]:
-    """Keep what the modules and the runner say of each chunk: the lines to watch when a real rig misbehaves."""
-    handler = logging.FileHandler(path, encoding="utf-8")
-    logger = logging.getLogger("onbeat")
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-        logger.removeHandler(handler)
-        handler.close()
-
-
-def _open(page: Path) -> None:
-    """Show the page where there is a desktop to show it on."""
-    if sys.stdout.isatty() and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        import webbrowser
-
-        webbrowser.open(page.as_uri())

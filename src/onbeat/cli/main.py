@@ -39,6 +39,7 @@ class Entry:
 
 COMMANDS: tuple[Entry, ...] = (
     Entry("demo", "onbeat.cli.demo", "Measure the delays of a simulated rig, then land a grasp with and without them."),
+    Entry("run", "onbeat.cli.run", "Run a policy on a rig, and say what became of its waypoints and what was late."),
     Entry("delay", "onbeat.cli.delay", "Say from a recording how late a robot's joints follow their commands."),
     Entry("import", "onbeat.cli.import_rig", "Make a rig's files from the config of another program: onbeat import umi FILE."),
 )
@@ -171,7 +172,7 @@ def _help() -> str:
             "  --version  Print the version.",
             "  --help     Print this; after a command, what that command does.",
             "",
-            "Exit code: 0 good, 1 a finding (delay: no joint could be told), 2 could not run.",
+            "Exit code: 0 good, 1 a finding (delay: no joint could be told; run: something was late), 2 could not run.",
             "Example: onbeat delay my_dataset",
         )
     )

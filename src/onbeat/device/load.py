@@ -1,15 +1,14 @@
 """From a module's YAML to its driver, and the simulated rig that comes with onbeat."""
 
 import shutil
-from importlib import import_module
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from onbeat.clock import Clock
 from onbeat.device.config import ModuleConfig, load_rig_config
 from onbeat.device.device import Device
+from onbeat.device.named import import_named
 from onbeat.errors import BadInput, OnbeatError
 
 __all__ = ("ENTRY_POINT_GROUP", "copy_rig", "open_device", "simulated_rig_path")
@@ -96,34 +95,7 @@ def _owed() -> tuple[str, ...]:
 def _maker(config: ModuleConfig) -> Any:
     if ":" not in config.device:
         return _entry_point(config)
-    module_name, _, path = config.device.partition(":")
-    package = module_name.partition(".")[0]
-    try:
-        here: Any = import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise BadInput(f"{_named(config)}: {_what_is_missing(module_name, package, error.name or '')}") from error
-    except OnbeatError:
-        raise
-    except (ImportError, ValueError, SyntaxError) as error:
-        raise BadInput(f"{_named(config)} cannot be imported: {error}") from error
-    except (Exception, SystemExit) as error:  # a driver is foreign code: whatever it raises, the module is named
-        raise BadInput(f"{_named(config)} cannot be imported: {type(error).__name__}: {error}") from error
-    for part in path.split("."):
-        if not hasattr(here, part):
-            found = sorted(name for name, value in vars(here).items() if isinstance(value, type) and not name.startswith("_"))
-            raise BadInput(f"{_named(config)}: {module_name} has no {part!r}; its classes are {', '.join(found) or 'none'}")
-        here = getattr(here, part)
-    if not callable(here):
-        raise BadInput(f"{_named(config)} names a {type(here).__name__}; name a class")
-    return here
-
-
-def _what_is_missing(module_name: str, package: str, missing: str) -> str:
-    if missing == package or find_spec(package) is None:
-        return f"there is no package {package!r}; install it into this Python, or start onbeat where it can be imported"
-    if module_name == missing or module_name.startswith(f"{missing}."):
-        return f"package {package!r} is there but has no module {missing!r}; check the spelling"
-    return f"{module_name!r} needs the package {missing!r}, which is not installed; install it into this Python"
+    return import_named(config.device, _named(config))
 
 
 def _entry_point(config: ModuleConfig) -> Any:

@@ -8,7 +8,7 @@ from onbeat.clock import Clock, ManualClock, SystemClock
 from onbeat.device import Device
 from onbeat.device.config import RigConfig, copied_figures, load_rig_config
 from onbeat.device.load import open_device
-from onbeat.errors import BadInput, DeviceError
+from onbeat.errors import BadInput, DeviceError, OnbeatError
 from onbeat.loop import SendLoop
 from onbeat.policy.halt import Halt
 from onbeat.policy.module import Module
@@ -66,7 +66,7 @@ class Rig:
         raises a DeviceError with the name and the reason, and `error` keeps it. Load the rig anew to go on after that.
 
         Raises:
-            DeviceError: a device cannot be opened, or a module has failed before.
+            DeviceError: a device cannot be opened, or a module has failed before; an error of onbeat comes as it is.
         """
         if self.error is not None:
             raise DeviceError(f"{self.error}; find the reason, then load the rig anew")
@@ -74,7 +74,7 @@ class Rig:
             logging.getLogger("onbeat.rig").warning(sentence)
         try:
             for name, module in self.modules.items():
-                loop = module.start()
+                loop = _opened(module)
                 if loop is not None:
                     self._start_loop(name, loop)
                 self.drive.add(name, self._halt.guard(name, module.step))
@@ -97,6 +97,15 @@ class Rig:
             loop.start()
             return
         self.drive.add(f"{name}-loop", self._halt.guard(name, lambda now_ns: loop.cycle(now_ns, now_ns)))
+
+
+def _opened(module: Module) -> SendLoop | None:
+    try:
+        return module.start()
+    except OnbeatError:
+        raise
+    except Exception as error:  # whatever a driver raises
+        raise DeviceError(f"module {module.name!r} did not open: {type(error).__name__}: {error}") from error
 
 
 def load_rig(path: str | Path, clock: Clock | None = None, devices: Mapping[str, Device] | None = None) -> Rig:

@@ -27,7 +27,7 @@ from onbeat.device import Device, ModuleConfig
 from onbeat.device.load import copy_rig, simulated_rig_path
 from onbeat.device.simulated import World
 from onbeat.errors import OnbeatError
-from onbeat.loop import LoopStatus, SendLoop
+from onbeat.loop import SendLoop
 from onbeat.motion.clip import Clip, Fit, Playback, fit_clip, turntable
 from onbeat.motion.kinematics import inverse
 from onbeat.policy import Decision, Reading, Rig, Runner, load_rig
@@ -36,7 +36,7 @@ from onbeat.record import Motion
 from onbeat.record.mcap import Recorder
 from onbeat.report.cycle import ControlCycle, trace_cycle
 from onbeat.report.grasp import Grasp, judge_grasp
-from onbeat.report.story import LoopSummary, Measurement, Story
+from onbeat.report.story import LoopSummary, Measurement, Story, summarize_loop
 from onbeat.units import to_ns
 
 __all__ = ("COPIED_S", "DemoOptions", "run_demo")
@@ -279,9 +279,8 @@ def _records(rig: Rig, name: str, recorder: Recorder) -> NDArray[Any]:
 
 
 def _loop_summary(rig: Rig, name: str, records: NDArray[Any]) -> LoopSummary:
-    status: LoopStatus = _loop(rig, name).status()
     lateness_ns = records["wake_ns"] - records["deadline_ns"]
-    return LoopSummary(name, rig[name].config.rate_hz, status.cycles, status.missed, lateness_ns, _granted(status))
+    return summarize_loop(name, rig[name].config.rate_hz, _loop(rig, name).status(), lateness_ns)
 
 
 def _loop(rig: Rig, name: str) -> SendLoop:
@@ -289,9 +288,3 @@ def _loop(rig: Rig, name: str) -> SendLoop:
     if loop is None:
         raise OnbeatError(f"the send loop of {name} is gone")
     return loop
-
-
-def _granted(status: LoopStatus) -> str:
-    if status.refused:
-        return "; ".join(status.refused)
-    return "real-time priority granted" if status.realtime else "stepped on a manual clock"

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.calibrate import CalibrationResult
+from onbeat.loop import LoopStatus
 from onbeat.report.cycle import ControlCycle
 from onbeat.report.grasp import Grasp
 
-__all__ = ("LoopSummary", "Measurement", "Story")
+__all__ = ("LoopSummary", "Measurement", "Story", "summarize_loop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,27 @@ class LoopSummary:
     def lateness_ms(self, percent: float) -> float:
         """Give a percentile of the lateness in milliseconds."""
         return float(np.percentile(self.lateness_ns, percent)) / 1e6 if len(self.lateness_ns) else 0.0
+
+    def result(self) -> dict[str, Any]:
+        """Give the machine-readable figures."""
+        return {
+            "rate_hz": self.rate_hz,
+            "cycles": self.cycles,
+            "missed": self.missed,
+            "lateness_p50_ms": self.lateness_ms(50),
+            "lateness_p99_ms": self.lateness_ms(99),
+            "lateness_max_ms": self.lateness_ms(100),
+            "realtime": self.realtime,
+        }
+
+
+def summarize_loop(module: str, rate_hz: float, status: LoopStatus, lateness_ns: NDArray[np.int64]) -> LoopSummary:
+    """Sum up a loop: what it says of itself, and the lateness of its recorded cycles in nanoseconds."""
+    if status.refused:
+        realtime = "; ".join(status.refused)
+    else:
+        realtime = "real-time priority granted" if status.realtime else "stepped on a manual clock"
+    return LoopSummary(module, rate_hz, status.cycles, status.missed, lateness_ns, realtime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,18 +160,7 @@ class Story:
                 }
                 for grasp in self.grasps
             },
-            "loop": {
-                loop.module: {
-                    "rate_hz": loop.rate_hz,
-                    "cycles": loop.cycles,
-                    "missed": loop.missed,
-                    "lateness_p50_ms": loop.lateness_ms(50),
-                    "lateness_p99_ms": loop.lateness_ms(99),
-                    "lateness_max_ms": loop.lateness_ms(100),
-                    "realtime": loop.realtime,
-                }
-                for loop in self.loops
-            },
+            "loop": {loop.module: loop.result() for loop in self.loops},
             "camera": {"frames": self.frames, "frames_read": self.frames_read},
             "run": dict(self.run),
         }
