@@ -111,8 +111,8 @@ class DelayReport:
         return (
             "the number is command to state as logged: beside the hardware's own latency it contains half a row of holding "
             f"each command ({period / 2:.0f} ms) and the time from reading the state to sending the command within a row "
-            f"(0 to {period:.0f} ms). It is the shift of this motion: a joint that answers with a lag trails a slower motion by a "
-            "millisecond or so more, which the interval does not hold. A sweep on the robot itself measures the hardware alone."
+            f"(0 to {period:.0f} ms). It is the shift of this motion: a joint that answers with a lag trails a slower motion by "
+            "a millisecond or so more, which the interval does not hold. A sweep on the robot itself measures the hardware alone."
         )
 
     def table(self) -> Table | None:
