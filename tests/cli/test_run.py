@@ -1,4 +1,5 @@
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -151,7 +152,12 @@ def test_copied_figures_are_said_on_stderr(bench: Path, capsys: pytest.CaptureFi
 
 def test_ctrl_c_is_a_normal_end(bench: Path) -> None:
     write_policy(bench, "interrupts")
-    assert main(["run", "policy.yaml", "--headless", "--out", "out"]) in (0, 1)
+    # A shell starts what it puts in the background with SIGINT ignored; then nothing would end the run.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert main(["run", "policy.yaml", "--headless", "--out", "out"]) in (0, 1)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert {path.name for path in (bench / "out").iterdir()} == FILES
     assert read_result(bench / "out")["run"]["ended"] == "interrupted"
 

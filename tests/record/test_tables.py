@@ -151,3 +151,14 @@ def test_the_least_int64_does_not_wrap(tmp_path: Path) -> None:
     table = open_table(path)
     with pytest.raises(BadInput, match="in row 1, no time in us"):
         table.instants(table.columns[0], "us")
+
+
+def test_decimals_that_advance_like_milliseconds_are_not_taken_for_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("time,x\n" + "".join(f"{k * 33.3:.1f},{k}\n" for k in range(10)))
+    table = open_table(path)
+    with pytest.raises(
+        BadInput, match=r"'time' advances by 33\.3 a row, which could be seconds or ms; say which with --time-unit"
+    ):
+        time_unit(table, table.columns[0])
+    assert time_unit(table, table.columns[0], "ms") == "ms"

@@ -17,6 +17,8 @@ from onbeat.errors import BadInput
 
 __all__ = ("TIME_UNITS", "Column", "TextTable", "find_time", "open_table", "time_unit")
 
+# Robots are logged faster than this; decimals that advance by more are more likely milliseconds.
+_SLOWEST_GUESS_S = 0.5
 TIME_UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _TIME_NAMES = (
     "timestamp",
@@ -233,11 +235,20 @@ def find_time(table: TextTable, name: str | None = None) -> Column:
     return table.columns[hits[0][1]]
 
 
+def _step_s(table: TextTable, column: Column) -> float:
+    """Give by how much a column advances from row to row, in the middle; 0 where it cannot be read, which is said later."""
+    try:
+        instants_ns = table.instants(column, "s")
+    except BadInput:
+        return 0.0
+    return float(np.median(np.diff(instants_ns))) * 1e-9 if len(instants_ns) > 1 else 0.0
+
+
 def time_unit(table: TextTable, column: Column, asked: str | None = None) -> str:
     """Tell the unit of a column of instants: as asked, as its header says, else as its numbers show.
 
-    Decimals are seconds. Whole numbers are nanoseconds, microseconds, milliseconds or seconds since 1970 when they lie between
-    the years 2001 and 2100 in exactly that unit.
+    Decimals that advance by less than half a second a row are seconds. Whole numbers are nanoseconds, microseconds,
+    milliseconds or seconds since 1970 when they lie between the years 2001 and 2100 in exactly that unit.
 
     Raises:
         BadInput: the unit asked for is unknown, or it cannot be told.
@@ -262,7 +273,13 @@ def time_unit(table: TextTable, column: Column, asked: str | None = None) -> str
         if 978_307_200 <= seconds <= 4_102_444_800:  # 2001 to 2100: the four ranges do not meet
             return unit
     if "." in text and value < 1_000_000_000:
-        return "s"
+        step_s = _step_s(table, column)
+        if step_s <= _SLOWEST_GUESS_S:
+            return "s"
+        raise BadInput(
+            f"{table.path}: {column.name!r} advances by {step_s:g} a row, which could be seconds or ms; "
+            "say which with --time-unit"
+        )
     raise BadInput(
         f"{table.path}: {column.name!r} begins at {text}, which could be seconds, ms, us or ns; say which with --time-unit"
     )
