@@ -3,6 +3,7 @@
 __all__ = (
     "BadInput",
     "ClockMismatch",
+    "Damaged",
     "DeviceError",
     "EpochChanged",
     "Forgotten",
@@ -20,6 +21,10 @@ class OnbeatError(Exception):
 
 class BadInput(OnbeatError, ValueError):
     """An argument, a file or a setting is not acceptable; the message names the fact and the fix."""
+
+
+class Damaged(BadInput):
+    """A file ends early or is broken; the message says where, and what of it could still be read."""
 
 
 class NotYet(OnbeatError):
