@@ -9,7 +9,7 @@ SECONDS = np.arange(6001) / 100
 
 def offset_s(fault: str, **parameters: float) -> tuple[np.ndarray, dict[str, float]]:
     """How much the stamps are ahead of the good clock; all else is as it was."""
-    before, after, truth = planted(fault, **parameters)
+    before, after, truth = planted(fault, 0, "rotation", **parameters)
     for field in ("log_ns", "seq", "digest", "value"):
         np.testing.assert_array_equal(after[field], before[field])
     return (after["stamp_ns"] - before["stamp_ns"]) / 1e9, dict(truth.parameters)
