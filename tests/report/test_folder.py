@@ -123,3 +123,14 @@ def test_a_working_folder_that_was_removed(tmp_path: Path, monkeypatch: pytest.M
     for out in (None, Path("run")):
         with pytest.raises(BadInput, match="the working directory was removed"), run_folder("run", out):
             pass
+
+
+def test_folders_in_it_come_with_it_unless_they_are_taken_away(tmp_path: Path) -> None:
+    with run_folder("run", tmp_path / "run") as folder:
+        inner = folder.inner("a")
+        inner.write("x.txt", "x")
+        folder.inner("b").write("x.txt", "x")
+        folder.remove("b")
+        assert inner.final == tmp_path / "run" / "a"
+    assert [p.name for p in (tmp_path / "run").iterdir()] == ["a"]
+    assert (inner.final / "x.txt").read_text() == "x"

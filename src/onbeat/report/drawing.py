@@ -6,6 +6,7 @@ out with the width of DejaVu Sans, than which the reader's own sans-serif is har
 
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
@@ -27,6 +28,7 @@ _STYLE: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 11.5,
+    "text.parse_math": False,  # a name may hold a dollar sign
     "text.color": INK,
     "axes.edgecolor": GRID,
     "axes.labelcolor": MUTED,
@@ -97,7 +99,8 @@ def sheet(width: int, height: int) -> Iterator[Sheet]:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # the reader's own font draws it
         figure = Figure(figsize=(width / 72, height / 72), dpi=72)  # one point is one pixel
         figure.patch.set_alpha(0.0)
         FigureCanvasSVG(figure)

@@ -27,6 +27,15 @@ class RunFolder:
         """Write one text file of the run; what UTF-8 cannot hold (half of a file's name) becomes a question mark."""
         (self._partial / name).write_text(text, encoding="utf-8", errors="replace")
 
+    def inner(self, name: str) -> "RunFolder":
+        """Make a folder in this one; it may be handed to another process."""
+        self.path(name).mkdir()
+        return RunFolder(self.final / name, self.path(name))
+
+    def remove(self, name: str) -> None:
+        """Take a folder in this one away again."""
+        shutil.rmtree(self.path(name))
+
     def path(self, name: str) -> Path:
         """Give the path to write one file of the run at, while the run lasts."""
         return self._partial / name

@@ -1,0 +1,75 @@
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onbeat.errors import BadInput, Damaged
+from onbeat.health import Check, Evidence, Verdict
+from onbeat.health.examine import examine
+from onbeat.read import Batch, StreamInfo, StreamRecording, row_dtype
+
+
+def recording(*names: str, damage: str = "") -> StreamRecording:
+    dtype = row_dtype(("stamp_ns",))
+    rows = np.zeros(50, dtype=dtype)
+    rows["stamp_ns"] = np.arange(50) * 10_000_000
+
+    def read() -> Iterator[Batch]:
+        for name in names:
+            yield Batch(StreamInfo(name), rows)
+        if damage:
+            raise Damaged(damage)
+
+    return StreamRecording(Path("drive.mcap"), "MCAP", read)
+
+
+def look(evidence: Evidence) -> Iterator[Verdict]:
+    evidence.shared["seen"] = list(evidence.timelines)
+    yield from (Verdict("skew", (name,), "note", f"{line.n} rows") for name, line in evidence.timelines.items())
+
+
+LOOK = Check("look", ("skew",), look)
+
+
+def test_a_recording_is_read_and_the_checks_are_asked() -> None:
+    examined = examine(recording("imu", "camera"), [LOOK])
+    assert [one.name for one in examined.facts] == ["imu", "camera"]
+    assert [one.sentence for one in examined.verdicts] == ["50 rows", "50 rows"]
+    assert examined.shared["seen"] == ["imu", "camera"]
+    assert examined.damage == ""
+
+
+def test_what_could_be_read_of_a_broken_file_is_judged() -> None:
+    examined = examine(recording("imu", damage="drive.mcap ends at byte 17"), [LOOK])
+    assert examined.damage == "drive.mcap ends at byte 17"
+    assert len(examined.verdicts) == 1
+
+
+@pytest.mark.parametrize(("words", "names"), [(["imu"], ["imu"]), (["CAM"], ["camera"]), (["imu", "cam"], ["imu", "camera"])])
+def test_streams_are_chosen_by_name_or_by_a_word(words: list[str], names: list[str]) -> None:
+    assert [one.name for one in examine(recording("imu", "imu2", "camera"), [LOOK], words).facts] == names
+
+
+def test_an_unknown_stream_is_refused_with_the_nearest() -> None:
+    with pytest.raises(BadInput, match=r"has no stream 'camrea'; did you mean 'camera'\?"):
+        examine(recording("imu", "camera"), [LOOK], ["camrea"])
+
+
+def test_a_file_without_rows_is_refused() -> None:
+    with pytest.raises(BadInput, match="has no rows with times"):
+        examine(recording(), [LOOK])
+
+
+def test_reading_and_checking_are_shown_one_after_the_other() -> None:
+    shown: list[object] = []
+
+    @contextmanager
+    def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        shown.append((what, total))
+        yield shown.append
+        shown.append("end")
+
+    examine(recording("imu"), [LOOK], (), progress)
+    assert shown == [("reading", None), 50, "end", ("checking", 1), 1, "end"]
