@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from onbeat.errors import BadInput
 
-__all__ = ("TIME_UNITS", "Column", "TextTable", "find_time", "open_table", "time_unit")
+__all__ = ("TIME_UNITS", "Column", "TextTable", "exact_instant", "find_time", "open_table", "time_unit")
 
 # Robots are logged faster than this; decimals that advance by more are more likely milliseconds.
 _SLOWEST_GUESS_S = 0.5
@@ -50,6 +50,9 @@ _UNIT_WORDS = {
     "nanoseconds": "ns",
 }
 _HEAD_LINES = 200
+_LONGEST_LINE = 1 << 20  # characters; a line beyond this is no row of a table
+_BINARY = 256  # bytes at the beginning that tell text from binary; zeros further on are damage
+_STEP_ROWS = 1000  # rows that tell by how much a column advances
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +117,13 @@ class TextTable:
             )
         return values
 
-    def instants(self, column: Column, unit: str) -> NDArray[np.int64]:
+    def instants(self, column: Column, unit: str, rows: int | None = None) -> NDArray[np.int64]:
         """Read a column of instants as whole nanoseconds, exactly.
 
         Args:
             column: The column.
             unit: "s", "ms", "us" or "ns".
+            rows: Read this many only; None reads all.
 
         Raises:
             BadInput: a cell is no number, or does not fit int64 nanoseconds.
@@ -127,23 +131,23 @@ class TextTable:
         scale = TIME_UNITS[unit]
         if re.fullmatch(r"[+-]?\d+", self.first[column.index]):
             try:
-                ticks = np.asarray(self._load([column.index], np.dtype(np.int64)).reshape(-1))
+                ticks = np.asarray(self._load([column.index], np.dtype(np.int64), rows).reshape(-1))
                 if len(ticks) and max(int(ticks.max()), -int(ticks.min())) <= (2**63 - 1) // scale:
                     return ticks * scale
             except BadInput:
                 pass  # whole numbers at first, decimals later
-        texts = self._load([column.index], np.dtype("U40")).reshape(-1)
+        texts = self._load([column.index], np.dtype("U40"), rows).reshape(-1)
         try:
             return np.fromiter(
                 (int((_decimal(str(text)) * scale).to_integral_value()) for text in texts), dtype=np.int64, count=len(texts)
             )
         except (OverflowError, ValueError) as error:
-            bad = next((k for k, text in enumerate(texts) if not _is_instant(str(text), scale)), 0)
+            bad = next((k for k, text in enumerate(texts) if exact_instant(str(text), scale) is None), 0)
             raise BadInput(
                 f"{self.path}: {column.name!r} is {str(texts[bad])!r} in row {bad + 1}, no time in {unit}; correct that row"
             ) from error
 
-    def _load(self, indices: list[int], dtype: Any) -> NDArray[Any]:
+    def _load(self, indices: list[int], dtype: Any, rows: int | None = None) -> NDArray[Any]:
         try:
             with self.path.open(encoding="utf-8-sig", errors="replace") as file:
                 return np.loadtxt(
@@ -151,6 +155,7 @@ class TextTable:
                     dtype=dtype,
                     delimiter=self.delimiter,
                     skiprows=self.skip,
+                    max_rows=rows,
                     usecols=indices,
                     comments="#",
                     quotechar='"',
@@ -178,15 +183,17 @@ def open_table(path: Path) -> TextTable:
         BadInput: the file is empty, binary, or has no rows of numbers.
     """
     with path.open("rb") as raw:
-        if b"\0" in raw.read(4096):
+        if b"\0" in raw.read(_BINARY):
             raise BadInput(f"{path} is not a text file; onbeat reads CSV files and LeRobot data sets here")
     header: list[str] | None = None
     comment = ""
     delimiter: str | None = None
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        for number, line in enumerate(file):
+        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), "")):
             if number >= _HEAD_LINES:
                 break
+            if len(line) == _LONGEST_LINE:
+                raise BadInput(f"{path} has a line of more than {_LONGEST_LINE} characters, so it is no table; name another")
             text = line.strip()
             if not text:
                 continue
@@ -238,7 +245,7 @@ def find_time(table: TextTable, name: str | None = None) -> Column:
 def _step_s(table: TextTable, column: Column) -> float:
     """Give by how much a column advances from row to row, in the middle; 0 where it cannot be read, which is said later."""
     try:
-        instants_ns = table.instants(column, "s")
+        instants_ns = table.instants(column, "s", _STEP_ROWS)
     except BadInput:
         return 0.0
     return float(np.median(np.diff(instants_ns))) * 1e-9 if len(instants_ns) > 1 else 0.0
@@ -328,8 +335,18 @@ def _decimal(text: str) -> Decimal:
     return value if value.is_finite() and value.adjusted() < 40 else Decimal("Infinity")
 
 
-def _is_instant(text: str, scale: int) -> bool:
-    return abs(_decimal(text) * scale) < 2**63
+def exact_instant(text: str, scale: int) -> int | None:
+    """Read one cell as whole nanoseconds, exactly; half a nanosecond goes to the even one.
+
+    Args:
+        text: A decimal number.
+        scale: Nanoseconds in its unit.
+
+    Returns:
+        None where it is no number, or beyond int64 nanoseconds.
+    """
+    t_ns = _decimal(text) * scale
+    return int(t_ns.to_integral_value()) if abs(t_ns) < 2**63 - 1 else None
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
