@@ -1,0 +1,286 @@
+"""Are two streams that see the same motion shifted in time? Each against the one that sees it best, in three thirds."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import sqrt
+
+import numpy as np
+
+from onbeat.calibrate.interval import t_quantile
+from onbeat.health.agree import Agreement, agree
+from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
+from onbeat.health.excerpts import Moving, excerpts, moves
+from onbeat.health.signals import MOVING, motion_between, spans
+
+__all__ = ("MOTION", "Late", "Unsaid", "offsets")
+
+# Smaller offsets matter less than what hardware, drivers and models of cameras leave.
+LEAST_S = 0.002
+LEAST_PERIODS = 0.1
+# An offset that is a period within so much of one is the neighbour's stamp.
+NEIGHBOUR = 0.15
+SLOWEST_HZ = 4.0
+MOST_STREAMS = 8
+MOST_CLOSURES = 3
+PLOTTED_S = 6.0
+MOST_POINTS = 1500
+_BEST_FIRST = ("rotation", "pose", "joints", "image")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Late:
+    """By how much a stream's stamps are later than those of the reference.
+
+    Args:
+        stream, reference: Their names.
+        value_s: Later by so much.
+        half_s: Half-width of the 95 % interval: the greatest of the estimate's own, the thirds' scatter and what closure leaves.
+        thirds_s: The same of each third that could say.
+        closure_s: Greatest sum around a triangle of streams; None where there is none.
+        period_s: Usual interval of the slower stream.
+        agreement: What it rests on; t_reference = t_stream + value.
+    """
+
+    stream: str
+    reference: str
+    value_s: float
+    half_s: float
+    thirds_s: tuple[float, ...]
+    closure_s: float | None
+    period_s: float
+    agreement: Agreement
+
+    @property
+    def limit_s(self) -> float:
+        """What an offset has to exceed to matter."""
+        return max(LEAST_S, LEAST_PERIODS * self.period_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaid:
+    """Why the offset between two streams that move cannot be told."""
+
+    stream: str
+    reference: str
+    reason: str
+
+
+def offsets(evidence: Evidence) -> tuple[Late | Unsaid, ...]:
+    """Measure every stream that carries motion against one reference; the result is kept in ``evidence.shared``."""
+    if "offsets" not in evidence.shared:
+        evidence.shared["offsets"] = tuple(_offsets(_moving(evidence)))
+    found: tuple[Late | Unsaid, ...] = evidence.shared["offsets"]
+    return found
+
+
+def _moving(evidence: Evidence) -> list[Moving]:
+    """Give the streams that may see the motion, the reference first."""
+    found = [
+        Moving(name, one.info.kind, one.period_ns, spans(one), partial(motion_between, one))
+        for name, one in evidence.timelines.items()
+        if one.info.kind in MOVING and one.has("stamp_ns") and 0 < one.period_ns < 1e9 / SLOWEST_HZ
+    ]
+    found = sorted(found, key=lambda one: (_BEST_FIRST.index(one.kind), one.period_ns))
+    return found[:MOST_STREAMS]
+
+
+def _offsets(streams: list[Moving]) -> Iterator[Late | Unsaid]:
+    if len(streams) < 2:
+        return
+    reference, found, unsaid = streams[0], {}, []
+    for one in streams[1:]:
+        late = _late(one, reference)
+        if isinstance(late, Unsaid):
+            unsaid.append(late)
+        elif late is not None:
+            found[one.name] = late
+    closures = _closures([one for one in streams[1:] if one.name in found], found)
+    for name, late in found.items():
+        closure = closures.get(name)
+        half = late.half_s if closure is None else max(late.half_s, abs(closure) / sqrt(3))
+        yield Late(name, reference.name, late.value_s, half, late.thirds_s, closure, late.period_s, late.agreement)
+    yield from unsaid
+
+
+def _late(stream: Moving, reference: Moving) -> Late | Unsaid | None:
+    pieces = excerpts(reference, stream)
+    if not pieces or not moves([e.a for e in pieces]) or not moves([e.b for e in pieces]):
+        return None
+    found = agree(pieces)
+    if found is None:
+        return None
+    value, ci95 = found.result.value, found.result.ci95
+    if value is None or ci95 is None:
+        return Unsaid(stream.name, reference.name, found.result.reason)
+    thirds = tuple(-r.value for r in found.thirds if r.value is not None)
+    if len(thirds) < 2:
+        return Unsaid(
+            stream.name,
+            reference.name,
+            f"all of it says {_ms(-value)}, but only {len(thirds)} of its three thirds can say; record longer, or move more",
+        )
+    half = max(ci95, t_quantile(len(thirds) - 1) * float(np.std(thirds, ddof=1)) / sqrt(len(thirds)))
+    period_s = max(stream.period_ns, reference.period_ns) / 1e9
+    return Late(stream.name, reference.name, -value, half, thirds, None, period_s, found)
+
+
+def _closures(streams: list[Moving], found: Mapping[str, Late]) -> dict[str, float]:
+    """Go around the triangles of the reference and two more streams: what does not sum up to nothing is error."""
+    worst: dict[str, float] = {}
+    pairs = [(a, b) for k, a in enumerate(streams) for b in streams[k + 1 :]][:MOST_CLOSURES]
+    for a, b in pairs:
+        between = _late(b, a)
+        if isinstance(between, Late):
+            left = found[a.name].value_s + between.value_s - found[b.name].value_s
+            for name in (a.name, b.name):
+                worst[name] = max(worst.get(name, 0.0), left, key=abs)
+    return worst
+
+
+def _judge(evidence: Evidence) -> Iterator[Verdict]:
+    said = offsets(evidence)
+    late = [one for one in said if isinstance(one, Late)]
+    # Of three streams and more, most are right. Of two, the later one is wrong: nothing is seen before it happens.
+    centre = float(np.median([0.0, *(one.value_s for one in late)])) if len(late) > 1 else 0.0
+    wrong = [one for one in late if abs(one.value_s) - one.half_s > one.limit_s or _is_neighbour(evidence, one)]
+    reference_is_wrong = len(late) > 1 and len(wrong) > len(late) / 2 and abs(centre) > LEAST_S
+    for one in [max(wrong, key=lambda x: abs(x.value_s) / x.half_s)] if reference_is_wrong else wrong:
+        yield _verdict(evidence, one, reference_is_wrong or (len(late) == 1 and one.value_s < 0))
+    for one in late:
+        if one not in wrong:
+            unsteady = np.ptp(one.thirds_s) > max(2 * one.limit_s, 3 * (one.agreement.result.ci95 or 0.0))
+            yield _unsteady(one) if unsteady else _note(one)
+    for each in said:
+        if isinstance(each, Unsaid):
+            yield Verdict(
+                "offset",
+                (each.stream, each.reference),
+                "unjudged",
+                f"the offset between {each.stream} and {each.reference} cannot be told: {each.reason}",
+            )
+
+
+def _is_neighbour(evidence: Evidence, late: Late) -> bool:
+    """Say whether the offset is one period of either stream, and surely not none."""
+    return any(_is_period(late, evidence.timelines[name].period_ns / 1e9) for name in (late.stream, late.reference))
+
+
+def _is_period(late: Late, period_s: float) -> bool:
+    near = max(late.half_s, NEIGHBOUR * period_s)
+    return late.half_s < 0.3 * period_s and abs(abs(late.value_s) - period_s) <= near
+
+
+def _verdict(evidence: Evidence, late: Late, reference_is_wrong: bool) -> Verdict:
+    mend, other = (late.reference, late.stream) if reference_is_wrong else (late.stream, late.reference)
+    value_s = -late.value_s if reference_is_wrong else late.value_s
+    period_s = evidence.timelines[mend].period_ns / 1e9
+    neighbour = _is_period(late, period_s)
+    behind = "behind" if value_s > 0 else "ahead of"
+    low, high = sorted((abs(value_s) - late.half_s, abs(value_s) + late.half_s))
+    sentence = f"{mend} is {_ms(abs(value_s))} {behind} {other} (95 %: {low * 1e3:.1f} to {high * 1e3:.1f} ms)"
+    if neighbour:
+        sentence += f", which is one of its periods of {_ms(period_s)}: its stamps belong to the neighbouring sample"
+        fix = f"give each sample of {mend} its own stamp; until then {_correct(value_s, period_s)} its stamps"
+        confirm = f"record {mend} at half its rate: the offset doubles with the period, and a delay of transport would stay"
+    else:
+        cause = _cause(evidence, mend, value_s)
+        sentence += f": {cause}"
+        fix = (
+            f"stamp {mend} when its sample is true, not when it arrives; until then {_correct(value_s, abs(value_s))} its stamps"
+        )
+        confirm = (
+            f"knock on what both are mounted on, once, at rest: {mend} must stamp the knock "
+            f"{_ms(abs(value_s))} {'after' if value_s > 0 else 'before'} {other}"
+        )
+    return Verdict(
+        "one_period_late" if neighbour else "offset",
+        (mend, other),
+        "finding",
+        sentence,
+        _figures(late, value_s),
+        confirm,
+        fix,
+        _plot(late),
+        frozenset({"offset"}) if neighbour else frozenset(),
+        abs(value_s),
+    )
+
+
+def _correct(value_s: float, by_s: float) -> str:
+    return f"{'subtract' if value_s > 0 else 'add'} {_ms(by_s)} {'from' if value_s > 0 else 'to'}"
+
+
+def _cause(evidence: Evidence, mend: str, value_s: float) -> str:
+    timeline = evidence.timelines[mend]
+    if timeline.has("exposure_ns"):
+        half_s = float(np.median(timeline.column("exposure_ns"))) / 2e9
+        if half_s > 0 and abs(abs(value_s) - half_s) < 0.2 * half_s:
+            return (
+                f"that is half of its exposure of {_ms(2 * half_s)}, so stamps are of its {'end' if value_s > 0 else 'beginning'}"
+            )
+    if value_s > 0:
+        return "its stamps are taken at delivery, or later than the motion by a fixed delay"
+    return "its stamps are earlier than the motion that they stand for, or those of the other are late"
+
+
+def _figures(late: Late, value_s: float) -> dict[str, Figure]:
+    figures = {
+        "offset": Figure(value_s, "s", value_s - late.half_s, value_s + late.half_s),
+        "r2": Figure(float(late.agreement.result.conditions["r2"]), "1"),
+    }
+    if late.closure_s is not None:
+        figures["closure"] = Figure(late.closure_s, "s")
+    return figures
+
+
+def _note(late: Late) -> Verdict:
+    return Verdict(
+        "offset",
+        (late.stream, late.reference),
+        "note",
+        f"{late.stream} and {late.reference} see the same motion at the same time: offset {late.value_s * 1e3:.2f} ms "
+        f"(95 %: +- {late.half_s * 1e3:.2f} ms; below {_ms(late.limit_s)} it does not matter)",
+        _figures(late, late.value_s),
+    )
+
+
+def _unsteady(late: Late) -> Verdict:
+    parts = ", ".join(f"{third * 1e3:.1f}" for third in late.thirds_s)
+    return Verdict(
+        "offset",
+        (late.stream, late.reference),
+        "unjudged",
+        f"the offset between {late.stream} and {late.reference} is no single number: {parts} ms in the three thirds",
+        _figures(late, late.value_s),
+        plot=_plot(late),
+    )
+
+
+def _plot(late: Late) -> Plot:
+    """Draw both signals where they are liveliest, as stamped and with the offset taken out."""
+    found = late.agreement
+    a_s, b_s = found.a_t_ns / 1e9, found.b_t_ns / 1e9
+    a, b = ((x - x.mean()) / max(float(x.std()), 1e-300) for x in (found.a, found.b))
+    energy = np.convolve(np.abs(b), np.ones(min(len(b), max(1, round(PLOTTED_S / late.period_s)))), mode="same")
+    middle_s = float(b_s[int(np.argmax(energy))])
+    in_a, in_b = (np.flatnonzero(np.abs(t - middle_s) <= PLOTTED_S / 2) for t in (a_s, b_s))
+    in_a, in_b = (x[:: max(1, -(-len(x) // MOST_POINTS))] for x in (in_a, in_b))
+    zero_s = middle_s - PLOTTED_S / 2
+    return Plot(
+        f"The same motion in {late.stream} and {late.reference} ({found.what})",
+        "time (s)",
+        "rate (of its deviation)",
+        (
+            Curve(late.reference, a_s[in_a] - zero_s, a[in_a]),
+            Curve(f"{late.stream}, as stamped", b_s[in_b] - zero_s, b[in_b], "dots"),
+            Curve(f"{late.stream}, moved by {-late.value_s * 1e3:.1f} ms", b_s[in_b] - zero_s - late.value_s, b[in_b]),
+        ),
+    )
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f} ms"
+
+
+MOTION = Check("motion", ("offset", "one_period_late"), _judge)

@@ -1,0 +1,91 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from onbeat.health.check import Verdict
+from onbeat.health.motion import MOTION
+from onbeat.read.streams import StreamInfo
+from tests.health.motion_streams import FloatArray, evidence, position, rate, recorded, stream, tones
+
+Made = tuple[StreamInfo, NDArray[Any]]
+MOTION_TONES = tones(np.random.default_rng(11), 3)
+
+
+def gyro(late_s: float = 0.0, hz: float = 200.0, span_s: float = 60.0, name: str = "gyro") -> Made:
+    t_s = np.arange(0, span_s, 1 / hz)
+    noise = np.random.default_rng(round(hz)).normal(0, 0.01, (len(t_s), 3))
+    return stream(name, "rotation", t_s, rate(MOTION_TONES, t_s) + 0.08 + noise, late_s)
+
+
+def arm(late_s: float | FloatArray = 0.0, hz: float = 50.0, span_s: float = 60.0, name: str = "joints") -> Made:
+    t_s = np.arange(0.002, span_s, 1 / hz)
+    made = stream(name, "joints", t_s, position(MOTION_TONES, t_s))
+    made[1]["stamp_ns"] += np.rint(np.broadcast_to(late_s, t_s.shape) * 1e9).astype(np.int64)
+    return made
+
+
+def judged(*streams: Made) -> list[Verdict]:
+    gathered, seen = evidence(recorded(*streams))
+    with gathered:
+        return list(MOTION.judge(seen))
+
+
+def test_two_streams_of_one_time_are_no_finding() -> None:
+    (note,) = judged(gyro(), arm())
+    assert note.level == "note"
+    assert abs(note.figures["offset"].value) < 1e-3
+
+
+@pytest.mark.parametrize("late_s", [0.11, -0.043])
+def test_late_stream_is_named_with_its_lateness(late_s: float) -> None:
+    (found,) = judged(gyro(), arm(late_s))
+    assert (found.level, found.fault) == ("finding", "offset")
+    # Of two streams the one with the later stamps is to be mended.
+    assert found.streams == (("joints", "gyro") if late_s > 0 else ("gyro", "joints"))
+    assert found.figures["offset"].value == pytest.approx(abs(late_s), abs=2e-3)
+    assert f"{found.streams[0]} is " in found.sentence
+    assert found.plot is not None
+    assert [len(c.x) > 10 for c in found.plot.curves] == [True] * 3
+
+
+def test_lateness_of_one_period_is_the_neighbours_stamp() -> None:
+    (found,) = judged(gyro(), arm(0.02))
+    assert found.fault == "one_period_late"
+    assert "neighbour" in found.sentence
+
+
+def test_of_three_streams_the_odd_one_is_named_also_when_it_is_the_reference() -> None:
+    third = gyro(hz=90.0, name="other gyro")
+    said = judged(gyro(), third, arm(-0.043))
+    assert [v.streams[0] for v in said if v.level == "finding"] == ["joints"]
+    (found,) = [v for v in said if v.level == "finding"]
+    assert found.figures["offset"].value == pytest.approx(-0.043, abs=2e-3)
+    assert abs(found.figures["closure"].value) < 2e-3
+    said = judged(gyro(-0.06), third, arm())
+    (found,) = [v for v in said if v.level == "finding"]
+    assert found.streams[0] == "gyro"
+    assert found.figures["offset"].value == pytest.approx(-0.06, abs=2e-3)
+
+
+def test_offset_that_wanders_is_unjudged() -> None:
+    t_s = np.arange(0.002, 60, 1 / 50)
+    (said,) = judged(gyro(), arm(t_s * 1e-3))
+    assert said.level == "unjudged"
+    assert "no single number" in said.sentence
+
+
+def test_unrelated_motions_are_unjudged_with_the_reason() -> None:
+    t_s = np.arange(0, 60, 1 / 50)
+    other = stream("base", "joints", t_s, position(tones(np.random.default_rng(77), 3), t_s))
+    (said,) = judged(gyro(), other)
+    assert said.level == "unjudged"
+    assert "unrelated" in said.sentence
+
+
+def test_stream_at_rest_and_stream_without_motion_are_not_spoken_of() -> None:
+    t_s = np.arange(0, 60, 1 / 50)
+    rest = stream("rest", "joints", t_s, np.zeros((len(t_s), 3)))
+    assert judged(gyro(), rest, stream("temperature", "numbers", t_s, t_s[:, None])) == []
+    assert judged(gyro()) == []
