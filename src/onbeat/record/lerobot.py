@@ -14,7 +14,7 @@ from onbeat.errors import BadInput, MissingExtra
 from onbeat.record.joints import JointEpisode, JointRecording
 from onbeat.units import TimeGrid
 
-__all__ = ("find_lerobot", "open_lerobot")
+__all__ = ("feature_names", "find_lerobot", "frame_rate", "open_lerobot", "read_info")
 
 _VERSIONS = ("v2.0", "v2.1", "v3.0")
 _COMMAND, _MEASURED = "action", "observation.state"
@@ -47,14 +47,9 @@ def open_lerobot(path: Path) -> JointRecording:
         raise BadInput(
             f"{path} is no LeRobot data set: there is no meta/info.json in it; name the folder that holds meta and data"
         )
-    info = _read_info(root)
-    version = str(info.get("codebase_version", "none"))
-    if version not in _VERSIONS:
-        known = ", ".join(_VERSIONS)
-        raise BadInput(
-            f"{root} has codebase_version {version}; onbeat reads {known}, so convert it with LeRobot's own script first"
-        )
-    fps = _frame_rate(info, root)
+    info = read_info(root)
+    version = str(info["codebase_version"])
+    fps = frame_rate(info, root)
     joints, command_columns, measured_columns, notes = _pairs(info, root)
     files = sorted((root / "data").glob("chunk-*/*.parquet"))
     if not files:
@@ -87,7 +82,12 @@ def open_lerobot(path: Path) -> JointRecording:
     )
 
 
-def _read_info(root: Path) -> Mapping[str, Any]:
+def read_info(root: Path) -> Mapping[str, Any]:
+    """Read a data set's meta/info.json.
+
+    Raises:
+        BadInput: it is not JSON, has no features, or its version is not one of v2.0, v2.1 and v3.0.
+    """
     path = root / "meta" / "info.json"
     try:
         info = json.loads(path.read_text(encoding="utf-8"))
@@ -95,10 +95,21 @@ def _read_info(root: Path) -> Mapping[str, Any]:
         raise BadInput(f"{path} is not JSON ({error}); download the data set's meta folder again") from error
     if not isinstance(info, dict) or not isinstance(info.get("features"), dict):
         raise BadInput(f"{path} has no features; it is not the info.json of a LeRobot data set")
+    version = info.setdefault("codebase_version", "none")
+    if version not in _VERSIONS:
+        known = ", ".join(_VERSIONS)
+        raise BadInput(
+            f"{root} has codebase_version {version}; onbeat reads {known}, so convert it with LeRobot's own script first"
+        )
     return info
 
 
-def _frame_rate(info: Mapping[str, Any], root: Path) -> Fraction:
+def frame_rate(info: Mapping[str, Any], root: Path) -> Fraction:
+    """Give the declared frames per second exactly.
+
+    Raises:
+        BadInput: there are none.
+    """
     fps = info.get("fps")
     if not isinstance(fps, (int, float)) or isinstance(fps, bool) or not 0 < fps <= 1e6:
         raise BadInput(f"{root / 'meta' / 'info.json'} has fps {fps!r}; it must be a number of frames per second")
@@ -112,7 +123,7 @@ def _pairs(info: Mapping[str, Any], root: Path) -> tuple[tuple[str, ...], NDArra
         if key not in features:
             have = ", ".join(sorted(k for k in features if not k.startswith("observation.images")))
             raise BadInput(f"{root} has no feature {key!r} (it has {have}); a delay needs both {_COMMAND} and {_MEASURED}")
-    command, measured = (_names(features[key], f"{root / 'meta' / 'info.json'}: {key}") for key in (_COMMAND, _MEASURED))
+    command, measured = (feature_names(features[key], f"{root / 'meta' / 'info.json'}: {key}") for key in (_COMMAND, _MEASURED))
     if not command:
         raise BadInput(f"{root}: {_COMMAND} has width 0; there is no joint to look at")
     if len(set(command)) == len(command) and set(command) <= set(measured):
@@ -128,8 +139,16 @@ def _pairs(info: Mapping[str, Any], root: Path) -> tuple[tuple[str, ...], NDArra
     return tuple(command), np.arange(len(command)), np.arange(len(command)), (note,)
 
 
-def _names(feature: Any, where: str) -> list[str]:
-    """Flatten the names of a feature: a list, a list of lists, or a dictionary of lists; number them where there are none."""
+def feature_names(feature: Any, where: str) -> list[str]:
+    """Flatten the names of a feature: a list, a list of lists, or a dictionary of lists; number them where there are none.
+
+    Args:
+        feature: Its entry in info.json.
+        where: The file and the feature, for the sentence of a refusal.
+
+    Raises:
+        BadInput: its shape is no number of columns.
+    """
 
     def flat(names: Any) -> Iterator[str]:
         if isinstance(names, Mapping):
