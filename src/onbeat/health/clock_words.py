@@ -1,0 +1,214 @@
+"""What to say of a fault of a clock: the sentence with its numbers, the measurement that confirms it, and the fix."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from onbeat.health.check import Figure
+from onbeat.health.epochs import clock_kind
+
+__all__ = ("Words", "words")
+
+_TIMES = frozenset({"gap", "unsorted_stamps", "repeated_stamps", "dropped_samples", "jitter", "rate_not_held"})
+_LATER = frozenset({"future_stamps", "offset", "stamped_at_delivery"})
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a verdict, and the faults that are only its consequences."""
+
+    sentence: str
+    confirm: str
+    fix: str
+    explains: frozenset[str]
+
+
+def words(fault: str, figures: Mapping[str, Figure], streams: int, among: int, side: str, log_ns: int, base_ns: int) -> Words:
+    """Say what a fault is.
+
+    Args:
+        fault: Its name.
+        figures: Its numbers.
+        streams: How many streams have it.
+        among: How many have both times.
+        side: Which time moved: "stamp", "log" or "".
+        log_ns: The first log time.
+        base_ns: The median offset.
+    """
+    value = {name: figure.value for name, figure in figures.items()}
+    return _SAY[fault](value, _whose(streams, among, side), log_ns, base_ns)
+
+
+def _whose(streams: int, among: int, side: str) -> str:
+    if side == "stamp":
+        return f"the stamps moved and the log times did not, in {streams} of {among} streams: the source's clock"
+    if streams == among and among > 1:
+        return f"all {among} streams show it alike: the recorder's clock, or the one clock that stamps them all"
+    if among > 1:
+        return f"{streams} of {among} streams {'shows' if streams == 1 else 'show'} it: the source's clock, not the recorder's"
+    if side == "log":
+        return "the log times moved and the stamps did not: the recorder's clock, or a delay that changed for good"
+    return "one stream only, so it may be either clock"
+
+
+def _skew(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    ppm = v["skew"]
+    return Words(
+        f"the stamps' clock runs {'fast' if ppm > 0 else 'slow'} by {abs(ppm):.3g} ppm against the log's: the offset is a "
+        f"straight line, "
+        f"{_ms(v['error'])} over this file; at that rate a 3 ms budget lasts {v['hold']:.3g} s; {whose}",
+        "compare the two clocks twice, minutes apart: a rate error is proportional to the time between, a delay is not",
+        "discipline the clock (chrony, or ptp4l with phc2sys), or map stamps by offset and rate measured all the time, never "
+        "by an "
+        "offset measured once at start",
+        _LATER | {"drift"},
+    )
+
+
+def _step(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    size = v["step"]
+    return Words(
+        f"the offset of log time against stamp jumps by {_signed(size)} at {v['instant']:.4g} s and stays: a clock was set; "
+        f"{whose}",
+        "look for a step in the daemon's log at that time (chronyc tracking, journalctl -u chrony, ptp4l's and phc2sys's "
+        "output); a delay "
+        "that changed would have moved log times only, and of this stream only",
+        "step at boot only (chrony: makestep 1.0 3; linuxptp: first_step_threshold, step_threshold 0) and start the sensors "
+        "after it; "
+        "cut this recording at the step",
+        _TIMES | _LATER | {"skew", "drift", "slew"},
+    )
+
+
+def _slew(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    return Words(
+        f"a clock was slewed: from {v['start']:.4g} s to {v['end']:.4g} s the stamps' clock runs "
+        f"{'fast' if v['rate'] > 0 else 'slow'} by "
+        f"{abs(v['rate']):.4g} ppm against the log's, which moves the offset by {_signed(v['size'])}; {whose}",
+        "compare CLOCK_MONOTONIC_RAW with CLOCK_MONOTONIC on that machine while it happens, or read chronyc tracking: a slew "
+        "shows as a "
+        "frequency that is far from the usual one",
+        "let the clock settle before you record (chronyc waitsync), limit chrony's maxslewrate, and keep ntpd's or adjtime's "
+        "corrections "
+        "out of a recording",
+        _LATER | {"skew", "drift", "step", "rate_not_held"},
+    )
+
+
+def _flips(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    return Words(
+        f"the rate of the stamps' clock flips between {v['fast']:+.4g} and {v['slow']:+.4g} ppm, with a period of "
+        f"{v['period']:.4g} s: a "
+        f"servo that over-corrects, or two daemons that set one clock; {whose}",
+        "log the frequency that each daemon sets (adjtimex, phc2sys -m): it flips with the same period",
+        "let one daemon only set the clock; lower the servo's gains; on Jetson look at nvpps and its kernel driver",
+        _LATER | {"skew", "drift", "slew"},
+    )
+
+
+def _died(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    return Words(
+        f"the clocks agree until {v['instant']:.4g} s and then part at {v['skew']:+.3g} ppm, by {_ms(v['error'])} at the end: "
+        f"the daemon or "
+        f"its reference stopped there; {whose}",
+        "see whether phc2sys, ptp4l or chronyd still ran after that time (systemctl status), and whether the link, the "
+        "grandmaster or "
+        "the PPS was lost",
+        "restart it and have it watched (Restart=always, an alarm on the age of its last update); refuse stamps once the bound "
+        "is spent",
+        _LATER | {"skew", "drift"},
+    )
+
+
+def _drift(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    return Words(
+        f"the rate of the stamps' clock changes by {v['drift']:+.3g} ppm per minute against the log's, {_ms(v['error'])} over "
+        f"this file: an "
+        f"oscillator that warms or cools; {whose}",
+        "log its temperature beside the offset: a crystal follows it, a delay does not",
+        "discipline the clock all the time instead of by one rate, let it warm up before use, or use a temperature-compensated "
+        "oscillator",
+        _LATER | {"skew"},
+    )
+
+
+def _two_clocks(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    stamps, logs = clock_kind(log_ns - base_ns), clock_kind(log_ns)
+    apart = f"{stamps.split(' of ')[0]} for both" if stamps.split(" of ")[0] == logs.split(" of ")[0] == "wall time" else ""
+    ppm = (v["rate"] - 1) * 1e6
+    rate = f"{v['rate']:.4f} s of stamps pass per 1 s of log" if abs(ppm) > 1000 else f"their rates differ by {ppm:+.3g} ppm"
+    same = " (replayed, or a clock that was never set)" if apart else ""
+    return Words(
+        f"stamps and log times are on two clocks{same}: stamps are {stamps}, log times {logs}; they are {v['offset']:.6f} s "
+        f"apart, "
+        f"{rate}, steady to {_ms(v['unsteady'])}",
+        "print one stamp beside the recorder's time: a delay cannot be that long, and a simulator's /clock or a device's "
+        "uptime shows the "
+        "same number",
+        "use the stamps alone, or the log times alone; with simulated time record with use_sim_time; map a device's clock to "
+        "the host's "
+        "before stamping",
+        _LATER | {"skew", "drift", "step", "slew", "rate_flips", "reference_died", "tai_utc"},
+    )
+
+
+def _tai(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    seconds = v["offset"]
+    scales = {37: "TAI and log times on UTC", 18: "GPS time and log times on UTC", 19: "TAI and log times on GPS time"}
+    flipped = {37: "UTC and log times on TAI", 18: "UTC and log times on GPS time", 19: "GPS time and log times on TAI"}
+    named = (scales if seconds > 0 else flipped).get(round(abs(seconds)), "another scale of time than log times")
+    return Words(
+        f"stamps are on {named}: they are {abs(seconds):.0f} s {'ahead' if seconds > 0 else 'behind'}, and {_ms(v['rest'])} of "
+        f"delay remain; "
+        f"{whose}",
+        "the offset is that whole number of seconds to within a delay, and stays so",
+        "set the grandmaster's or the sensor's UTC offset (ptp4l: utc_offset and currentUtcOffsetValid; phc2sys -O -37 or "
+        "automatic mode; "
+        "chrony: the refclock's tai option), or shift the stamps by the constant",
+        _LATER | {"two_clocks"},
+    )
+
+
+def _future(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    return Words(
+        f"stamps are {_ms(v['ahead'])} later than their own arrival, at the least: nothing arrives before it was sent; {whose}",
+        "watch the offset with the sensor's time synchronisation off and on: an offset of clocks stays, an exposure or a "
+        "rounding does not",
+        "measure the offset of the two clocks by request and reply instead of at start, and subtract it; look at the driver's "
+        "global time",
+        frozenset({"offset"}),
+    )
+
+
+def _late(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    return Words(
+        f"from {v['instant']:.4g} s on the offset is {_signed(v['step'])}, which is exactly one period: stamps belong to the "
+        f"neighbouring "
+        f"sample; {whose}",
+        "move the sensor by hand and compare with a second one: the shift is one period before the fix and none after",
+        "match stamps and samples by their count, not by their order of arrival",
+        _TIMES | _LATER | {"step", "skew", "drift"},
+    )
+
+
+_SAY = {
+    "skew": _skew,
+    "step": _step,
+    "slew": _slew,
+    "rate_flips": _flips,
+    "reference_died": _died,
+    "drift": _drift,
+    "two_clocks": _two_clocks,
+    "tai_utc": _tai,
+    "future_stamps": _future,
+    "one_period_late": _late,
+}
+
+
+def _ms(seconds: float) -> str:
+    if abs(seconds) < 1.0:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.4g} s"
+
+
+def _signed(seconds: float) -> str:
+    return f"{seconds * 1e3:+.4g} ms" if abs(seconds) < 1.0 else f"{seconds:+.4g} s"

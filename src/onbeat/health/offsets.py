@@ -1,0 +1,92 @@
+"""The offset of a stream's log times against its stamps, ready to be judged."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbeat.health.timeline import Timeline
+
+__all__ = ("FEWEST", "Offset", "offset")
+
+FEWEST = 20  # rows: fewer show no shape
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offset:
+    """Log time minus stamp of one stream.
+
+    Args:
+        line: The stream.
+        t: Instants, s from the origin, not decreasing. Shape (m,).
+        d: Offset less `base_ns`, s. Shape (m,).
+        base_ns: The median offset, an integer.
+        period: Usual time between two rows, s.
+        floor: Resolution of the offset, s.
+    """
+
+    line: Timeline
+    t: _Floats
+    d: _Floats
+    base_ns: int
+    period: float
+    floor: float
+
+    @property
+    def name(self) -> str:
+        """The stream's name."""
+        return self.line.name
+
+    @property
+    def span(self) -> float:
+        """From the first row to the last, s."""
+        return float(self.t[-1] - self.t[0])
+
+
+def offset(line: Timeline, origin_ns: int) -> Offset | None:
+    """Give the offset of a stream, None where it has not both times or fewer than 20 rows.
+
+    Time runs along the log where it does not go back, else along the stamps.
+    """
+    if not line.has("stamp_ns", "log_ns") or len(line.rows) < FEWEST or line.info.counted:
+        return None
+    stamp, log = line.column("stamp_ns"), line.column("log_ns")
+    rows = np.arange(len(log))
+    if line.has("segment"):  # the longest run of the clock
+        first, last = max(line.segments(), key=lambda s: s[1] - s[0])
+        rows = rows[first:last]
+        stamp, log = stamp[first:last], log[first:last]
+        if len(rows) < FEWEST:
+            return None
+    difference = log - stamp
+    base = int(np.median(difference))
+    if np.all(np.diff(log) >= 0):
+        t = (log - origin_ns) / 1e9
+    elif np.all(np.diff(stamp) >= 0):
+        t = (stamp - stamp[0] + (log[0] - origin_ns)) / 1e9
+    else:
+        t = np.maximum.accumulate(log - origin_ns) / 1e9
+    if t[-1] <= t[0]:
+        return None
+    floor = max(1e-6, _quantum_ns(np.diff(stamp)) / 3e9)
+    d = (difference - base) / 1e9
+    if line.has("exposure_ns"):
+        d = d - _of_exposure(d, line.column("exposure_ns")[rows] / 1e9)
+    return Offset(line, t, d, base, max(line.period_ns, 1.0) / 1e9, floor)
+
+
+def _of_exposure(d: _Floats, exposure: _Floats) -> _Floats:
+    """Give the part of the offset that follows the exposure time: none, half or all of it, whichever leaves the least change."""
+    moved = exposure - np.median(exposure)
+    if not moved.any():
+        return np.zeros(len(d))
+    parts = [share * moved for share in (0.0, 0.5, 1.0, -0.5)]
+    return min(parts, key=lambda part: float(np.median(np.abs(d - part - np.median(d - part)))))
+
+
+def _quantum_ns(steps: NDArray[np.int64]) -> int:
+    """Give what the usual intervals are all multiples of, where there are several of them: 10 ms of 30, 30, 40 ms."""
+    values, counts = np.unique(steps, return_counts=True)
+    usual = values[counts >= 0.02 * len(steps)]
+    return int(np.gcd.reduce(usual)) if len(usual) > 1 else 0
