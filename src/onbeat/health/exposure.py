@@ -1,0 +1,138 @@
+"""Where in the exposure a camera's stamps are taken, from how stamps and arrivals move when the exposure changes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
+from onbeat.health.intervals import rhythms
+from onbeat.health.timeline import Timeline
+
+__all__ = ("EXPOSURE", "judge_exposure")
+
+_FEWEST = 60
+_SURE = 0.15  # half-width of a slope, beyond which it says nothing
+_VARIES_NS = 200_000  # of the exposure (std): less cannot be seen beside a transport
+
+
+def judge_exposure(evidence: Evidence) -> Iterator[Verdict]:
+    """Regress the delay from stamp to arrival on the exposure.
+
+    A frame is sent once its exposure ended. So the delay grows by all of the exposure for stamps at its start, by half of it for
+    stamps in its middle, as they should be, and not at all for stamps at its end. Stamps in the middle move by half an exposure
+    against an even frame clock, which tells a half that is right from one that is not.
+    """
+    for name in rhythms(evidence):
+        line = evidence.timelines[name]
+        if line.has("stamp_ns", "log_ns", "exposure_ns") and len(line.rows) >= _FEWEST:
+            verdict = _judge(line, rhythms(evidence)[name].period_ns if rhythms(evidence)[name].periodic else 0.0)
+            if verdict is not None:
+                yield verdict
+
+
+def _judge(line: Timeline, period_ns: float) -> Verdict | None:
+    exposure = line.column("exposure_ns").astype(np.float64)
+    if exposure.std() < _VARIES_NS:
+        return None
+    delay = (line.column("log_ns") - line.column("stamp_ns")).astype(np.float64)
+    slope, half = _slope(delay, exposure, line.neighbours)
+    if half > _SURE:
+        return None
+    moves: float | None = None
+    if period_ns:
+        phase = _phase(line, period_ns)
+        moved, unsure = _slope(phase, exposure, line.neighbours)
+        moves = moved if unsure < _SURE else None
+    where = _where(slope, half, moves)
+    if where is None:
+        return None
+    what, share = where
+    swing = float(np.quantile(exposure, 0.95) - np.quantile(exposure, 0.05))
+    return Verdict(
+        "exposure_shift",
+        (line.name,),
+        "finding",
+        f"the delay from stamp to arrival moves by {slope:+.2f} of the exposure: {what}; while the exposure varies by "
+        f"{swing / 1e6:.3g} ms, stamps move by {abs(share) * swing / 1e6:.3g} ms against mid-exposure",
+        {
+            "slope": Figure(slope, "1", slope - half, slope + half),
+            "shift": Figure(abs(share) * swing / 1e9, "s"),
+            "exposure varies": Figure(swing / 1e9, "s"),
+        },
+        "fix the exposure at two values, one short and one long, and measure the offset to a gyro at both: it must not move",
+        "add half the exposure of each frame to stamps of its start, or take half off stamps of its end (V4L2 says which "
+        "by its SOE "
+        "and EOF flags; exposure comes with ChunkModeActive or the frame's metadata); or fix the exposure",
+        _plot(exposure, delay, slope),
+        frozenset({"jitter", "drift", "step", "slew"}),
+        abs(share) * swing / 1e9,
+    )
+
+
+def _where(slope: float, half: float, moves: float | None) -> tuple[str, float] | None:
+    """Name where stamps are, and by which share of the exposure they move against its middle; None where they are right."""
+    near = max(2 * half, 0.12)
+    if abs(slope - 1) < near:
+        return "stamps are taken at the start of the exposure", 0.5
+    if abs(slope - 0.5) < near:
+        # In the middle, a stamp moves by half against a frame clock that is even at the start (+) or at the readout (-).
+        right = moves is None or abs(abs(moves) - 0.5) < 0.2
+        return None if right else ("and yet stamps stand still, so they are not taken at its middle", 0.5)
+    if abs(slope) < near:
+        ends = moves is not None and abs(moves - 1) < 0.2
+        return ("stamps move with all of the exposure: they are taken at its end", -0.5) if ends else None
+    if slope < 0:
+        return "stamps are later the longer it is: they are taken after its middle", slope
+    return "no fixed place in it", slope - 0.5
+
+
+def _phase(line: Timeline, period_ns: float) -> NDArray[np.float64]:
+    """Give how far each stamp is from an even grid that is begun anew at every break."""
+    steps = np.diff(line.t_ns)
+    grid = np.concatenate([[0.0], np.cumsum(steps - period_ns * np.rint(steps / period_ns))])
+    return grid.astype(np.float64)
+
+
+def _slope(y: NDArray[np.float64], exposure: NDArray[np.float64], joined: NDArray[np.bool_]) -> tuple[float, float]:
+    """Fit a slope between blocks of 8 neighbours' differences, so that neither skew nor wander counts; with its 95 % half-width.
+
+    Differences over a few lags, of which those where the exposure moved weigh most. Medians guard against late arrivals.
+    """
+    best = (0.0, float("inf"))
+    for lag in (1, 8, 32):
+        if len(y) <= 4 * lag:
+            continue
+        dy, dx = y[lag:] - y[:-lag], exposure[lag:] - exposure[:-lag]
+        moved = np.abs(dx) > 0.3 * exposure.std()
+        if moved.sum() < 20:
+            continue
+        dy, dx = dy[moved], dx[moved]
+        slope = float(dx @ dy / (dx @ dx))
+        for _ in range(5):  # Huber
+            rest = dy - slope * dx
+            scale = 1.4826 * float(np.median(np.abs(rest))) + 1.0
+            weight = np.minimum(1.0, 1.5 * scale / np.maximum(np.abs(rest), 1e-9))
+            slope = float((weight * dx) @ dy / ((weight * dx) @ dx))
+        rest = weight * (dy - slope * dx)
+        # Differences over a lag overlap: about as many are independent as there are changes of the exposure.
+        half = 2.0 * float(rest.std()) / float(np.sqrt(dx @ dx)) * (2.0 * min(lag, 8)) ** 0.5
+        if half < best[1]:
+            best = (slope, half)
+    return best
+
+
+def _plot(exposure: NDArray[np.float64], delay: NDArray[np.float64], slope: float) -> Plot:
+    keep = np.arange(0, len(delay), len(delay) // 2000 + 1)
+    x, y = exposure[keep] / 1e6, (delay[keep] - np.median(delay)) / 1e6
+    ends = np.array([x.min(), x.max()])
+    line = Curve("fit", ends, slope * (ends - np.median(x)) + np.median(y), "line")
+    return Plot(
+        "Delay against exposure",
+        "exposure (ms)",
+        "log time minus stamp, less its median (ms)",
+        (Curve("frames", x, y, "dots"), line),
+    )
+
+
+EXPOSURE = Check("exposure", ("exposure_shift",), judge_exposure)

@@ -1,0 +1,279 @@
+"""What comes again: content with a new stamp, stamps with new content, and stamps that go back."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
+from onbeat.health.intervals import rhythms, wilson
+from onbeat.health.samples import intervals_plot
+from onbeat.health.stamps import rounding
+from onbeat.health.timeline import Timeline
+
+__all__ = ("REPEATS", "judge_repeats")
+
+_PICTURES = ("Image", "CompressedImage", "PointCloud2", "CompressedVideo")
+# Many publishers write to these topics, each with stamps of its own.
+_SHARED = ("TFMessage", "DiagnosticArray", "Log", "ParameterEvent", "Marker", "MarkerArray")
+_FEWEST = 3
+_LEAST_SHARE = 0.005
+_FROZEN_NS = 200_000_000
+_BACK_FOR = 16  # samples: a stamp that stays behind longer is a clock that was set
+
+
+def judge_repeats(evidence: Evidence) -> Iterator[Verdict]:
+    """Name repeated content, repeated stamps and samples out of order."""
+    for line in evidence.timelines.values():
+        again = _again(line)
+        if again is not None:
+            verdict = _repeated(line, again)
+            if verdict is not None:
+                yield verdict
+        if line.info.counted or not line.has("stamp_ns") or line.info.type.rpartition("/")[2] in _SHARED:
+            continue
+        found = rhythms(evidence)[line.name]
+        if found.burst is None and rounding(evidence, line) is None:
+            yield from _equal_stamps(line)
+        yield from _unsorted(line)
+
+
+def _again(line: Timeline) -> NDArray[np.bool_] | None:
+    """Say of every row of the recording whether its content is that of the row before, impossibly; None where none can say."""
+    kind, picture = line.info.kind, line.info.type.rpartition("/")[2] in _PICTURES
+    if line.has("digest") and (kind == "image" or picture):
+        parts, last = [], np.empty(0, np.uint64)
+        for block in line.series.blocks():
+            digests = np.concatenate([last, block["digest"]])
+            parts.append(np.diff(digests) == 0 if len(last) else np.concatenate([[False], np.diff(digests) == 0]))
+            last = digests[-1:]
+        return np.concatenate(parts)
+    if "value" not in (line.series.dtype.names or ()) or kind == "action":
+        return None
+    parts = []
+    overlap = 2048  # a freeze across two blocks is seen by one of them
+    first = 0
+    while first < line.n:
+        rows = line.series.rows(max(first - overlap, 0), first + 65_536)
+        lead = min(first, overlap)
+        parts.append(_frozen(rows["value"], kind)[lead:])
+        first += 65_536
+    return np.concatenate(parts) if parts else None
+
+
+def _frozen(values: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
+    """Find rows equal to the one before although what they measure moved on.
+
+    At rest, numbers repeat rightly. They do not where motion goes on behind them: the first new row is several steps away,
+    in the way the motion went before; or where every row carries noise.
+    """
+    again = np.zeros(len(values), dtype=bool)
+    if len(values) < 8:
+        return again
+    steps = np.diff(values, axis=0)
+    same = np.all(steps == 0, axis=1)
+    if not same.any() or same.all():
+        return again
+    noisy = _noisy(steps, same) if kind in ("rotation", "numbers") else False
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
+    begins, ends = edges[::2], edges[1::2]  # steps begins..ends-1 are zero
+    impossible = np.full(len(begins), noisy) | _went_on(steps, same, begins, ends)
+    for begin, end in zip(begins[impossible].tolist(), ends[impossible].tolist(), strict=True):
+        again[begin + 1 : end + 1] = True
+    return again
+
+
+def _went_on(
+    steps: NDArray[np.float64], same: NDArray[np.bool_], begins: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Say after which standstills a jump makes up for the time: motion before and after in one direction, and more in between."""
+    moving = steps[~same]
+    resolution = np.array([np.min(np.abs(c[c != 0]), initial=np.inf) for c in moving.T])
+    at = np.searchsorted(np.flatnonzero(~same), begins)  # of the jump, among the steps that move
+    inside = (at >= 2) & (at + 2 < len(moving))
+    at = np.clip(at, 2, max(len(moving) - 3, 2))
+    if len(moving) < 5:
+        return np.zeros(len(begins), dtype=bool)
+    jump = moving[at]
+    near = np.stack([moving[at + k] for k in (-2, -1, 1, 2)])
+    usual = np.median(np.abs(near), axis=0)
+    held = (ends - begins)[:, None]
+    way = np.sign(near)
+    one_way = np.all(way == np.sign(jump), axis=0) | (held > 5)
+    # A coarse encoder at rest waits, and then goes on by one of its steps; in fast motion nothing stands still for a sample.
+    made_up = (usual >= 4 * resolution) & (np.abs(jump) > 1.5 * usual) & (np.abs(jump) > np.minimum(0.3 * held, 3) * usual)
+    found: NDArray[np.bool_] = inside & np.any(one_way & made_up, axis=1)
+    return found
+
+
+def _noisy(steps: NDArray[np.float64], same: NDArray[np.bool_]) -> bool:
+    """Say whether every row carries noise of its own, so that equal rows cannot be."""
+    alive = ~(same[2:] | same[1:-1] | same[:-2])
+    if alive.sum() < 50 or same.mean() > 0.9:
+        return False
+    # Motion is smooth, so that its second differences are of one sign for long; those of white noise have correlation -2/3.
+    left, right = np.diff(steps, axis=0)[:-1][alive], np.diff(steps, axis=0)[1:][alive]
+    power = (left * left).sum(axis=0) + (right * right).sum(axis=0)
+    live = power > 0
+    if not live.any():
+        return False
+    correlation = 2 * (left * right).sum(axis=0)[live] / power[live]
+    chance = np.prod(np.mean(steps[1:-1][alive] == 0, axis=0)[live])
+    return bool(np.median(correlation) < -0.5 and chance < 1e-4)
+
+
+def _repeated(line: Timeline, again: NDArray[np.bool_]) -> Verdict | None:
+    count = int(again.sum())
+    if not count:
+        return None
+    share = count / len(again)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], again, [False]]).astype(np.int8)))
+    runs = edges[1::2] - edges[::2]
+    period = line.period_ns if line.period_ns > 0 else 0.0
+    longest, start = int(runs.max()), int(edges[::2][int(np.argmax(runs))])
+    ends = line.series.rows(max(start - 1, 0), start + longest)
+    clock = "stamp_ns" if line.has("stamp_ns") else "log_ns"
+    lasted = abs(int(ends[clock][-1]) - int(ends[clock][0])) if len(ends) else 0
+    lasted = lasted if lasted > 0 else int(longest * period)
+    frozen = lasted >= _FROZEN_NS and longest >= _FEWEST
+    if not frozen and (count < _FEWEST or share < _LEAST_SHARE):
+        return None
+    if line.info.kind == "image" and share > 0.95:
+        return Verdict(
+            "repeated_samples",
+            (line.name,),
+            "unjudged",
+            f"{100 * share:.3g} % of the frames are equal to the one before: a frozen camera, or a picture in which "
+            f"nothing moves; "
+            "move something before the camera",
+            {"share": Figure(share, "1")},
+        )
+    begin_s = (int(ends[clock][0]) - int(line.t_ns[0])) / 1e9
+    if longest >= 5 or frozen:
+        what = f"the source froze {len(runs)} times, for up to {lasted / 1e9:.3g} s at {begin_s:.4g} s" if len(runs) > 1 else (
+            f"the source froze for {lasted / 1e9:.3g} s at {begin_s:.4g} s"
+        )  # fmt: skip
+        why = "new stamps on one old content"
+    else:
+        what = f"{count} of {len(again)} samples repeat the content before them, at most {longest} in a row"
+        why = "a cache is read faster than it is filled"
+    low, high = wilson(count, len(again))
+    return Verdict(
+        "repeated_samples",
+        (line.name,),
+        "finding",
+        f"{what}: {100 * share:.2g} % of all samples are {why}",
+        {
+            "share repeated": Figure(share, "1", low, high),
+            "longest": Figure(lasted / 1e9, "s"),
+            "repeated": Figure(float(count), "1"),
+            "runs": Figure(float(len(runs)), "1"),
+        },
+        "log the source's own frame number or stamp beside the content: where it stands still, the content was read twice from a "
+        "cache; where it goes on, the sensor itself froze",
+        "stamp when the content is taken, not when it is read; hand on only what is new, and mark what is held; cut out "
+        "the frozen "
+        "part before training",
+        _runs_plot(line, edges[::2], runs),
+        weight=max(lasted / 1e9, share * line.span_s / 10),
+    )
+
+
+def _runs_plot(line: Timeline, starts: NDArray[np.int64], runs: NDArray[np.int64]) -> Plot:
+    keep = np.argsort(runs)[-1000:]
+    return Plot(
+        "Repeated content: samples in a row",
+        "sample",
+        "repeats in a row",
+        (Curve("repeats", starts[keep].astype(np.float64), runs[keep].astype(np.float64), "dots"),),
+    )
+
+
+def _equal_stamps(line: Timeline) -> Iterator[Verdict]:
+    joined = line.neighbours
+    equal = joined & (np.diff(line.column("stamp_ns")) == 0)
+    count, n = int(equal.sum()), int(joined.sum())
+    if count < 2 or not line.column("stamp_ns").any():
+        return
+    if line.period_ns <= 0:
+        return
+    same = ""
+    names = [name for name in ("digest", "value") if name in (line.series.dtype.names or ())]
+    if names and line.whole:
+        rows = line.series.rows()
+        at = np.flatnonzero(equal)
+        whole = np.array([all(np.array_equal(rows[name][i], rows[name][i + 1]) for name in names) for i in at[:1000].tolist()])
+        if whole.mean() > 0.9:
+            same = ", with the same content: they were published or recorded twice"
+    low, high = wilson(count, n)
+    yield Verdict(
+        "repeated_stamps",
+        (line.name,),
+        "finding",
+        f"{count} of {n + 1} samples carry the stamp of the sample before them{same}",
+        {"share": Figure(count / n, "1", low, high), "repeated": Figure(float(count), "1")},
+        "print number and stamp of each sample in the driver: where the number goes on and the stamp does not, a stamp "
+        "was reused",
+        "take a stamp for each sample, and drop the second of two that are the same; interpolation across two values at "
+        "one stamp "
+        "has no answer",
+        intervals_plot(line, line.period_ns, "Intervals: zero where a stamp came again"),
+        frozenset(),
+        count / n * line.period_ns / 1e9,
+    )
+
+
+def _unsorted(line: Timeline) -> Iterator[Verdict]:
+    """Count samples whose stamp is before one that was already there, and soon after is not any more."""
+    count, deepest, sets, n = 0, 0, 0, 0
+    has_log = line.has("log_ns")
+    top, behind, depth = None, 0, 0
+    for block in line.series.blocks():
+        stamps = block["stamp_ns"]
+        segments = block["segment"] if line.has("segment") else np.zeros(len(stamps), np.int64)
+        n += len(stamps)
+        for part in np.split(stamps, np.flatnonzero(np.diff(segments)) + 1):
+            if line.has("segment"):
+                top = None
+            level = np.maximum.accumulate(part if top is None else np.concatenate([[top], part]))
+            level = level if top is None else level[1:]
+            back = part < level
+            edges = np.flatnonzero(np.diff(np.concatenate([[False], back, [False]]).astype(np.int8)))
+            for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+                low = int((level[begin:end] - part[begin:end]).max())
+                if end - begin > _BACK_FOR:
+                    sets += 1
+                    depth = max(depth, low)
+                else:
+                    count, deepest = count + end - begin, max(deepest, low)
+            behind = len(part) - int(edges[-2]) if len(edges) and edges[-1] == len(part) else 0
+            top = int(level[-1]) if len(level) and not behind > _BACK_FOR else (int(part[-1]) if len(part) else top)
+    if sets and not has_log and not count:
+        count, deepest = sets, depth
+        what = f"stamps go back {sets} times, by up to {depth / 1e6:.4g} ms, and stay: a clock was set, or recordings were joined"
+    elif count:
+        what = f"{count} of {n} stamps go back and then forth, by up to {deepest / 1e6:.4g} ms: samples are out of order"
+    else:
+        return
+    yield Verdict(
+        "unsorted_stamps",
+        (line.name,),
+        "finding",
+        what,
+        {
+            "back": Figure(deepest / 1e9, "s"),
+            "out of order": Figure(float(count), "1"),
+            "share": Figure(count / n, "1", *wilson(min(count, n), n)),
+        },
+        "look whether the source's own count goes back with the stamps: then the transport or the recorder turned samples round; "
+        "where it does not, their clock went back",
+        "sort by stamp within a window that is longer than the largest step back, before anything interpolates; use one "
+        "connection "
+        "that keeps order (TCP, reliable QoS), or one publisher for each topic",
+        intervals_plot(line, line.period_ns, "Intervals: negative where stamps go back"),
+        frozenset({"repeated_stamps", "dropped_samples", "gap", "bursts"}),
+        deepest / 1e9,
+    )
+
+
+REPEATS = Check("repeats", ("repeated_samples", "repeated_stamps", "unsorted_stamps"), judge_repeats)
