@@ -20,7 +20,7 @@ ROOMS = sorted({p.parent.name for p in SRC.glob("*/*.py")})
 NATIVE = sorted(p for p in (ROOT / "cpp").rglob("*") if p.suffix in {".hpp", ".cpp"})
 
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "base", "manager", "types", "misc"}
-NATIVE_ROOMS = {"stream", "motion", "device", "loop"}
+NATIVE_ROOMS = {"clock", "stream", "motion", "device", "loop"}
 FILE_METHODS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "mkdir", "unlink", "rename", "touch"}
 
 

@@ -6,6 +6,8 @@
 NB_MODULE(_core, m) {
   m.doc() = "onbeat's native core; imported by its few wrappers only";
   onbeat::bind::prepare(m);
+  onbeat::bind::bind_clock_model(m);
+  onbeat::bind::bind_steady_clock(m);
   onbeat::bind::bind_sample(m);
   onbeat::bind::bind_series(m);
   onbeat::bind::bind_trajectory(m);

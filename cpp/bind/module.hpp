@@ -5,6 +5,8 @@
 
 namespace onbeat::bind {
 
+void bind_clock_model(nanobind::module_& m);
+void bind_steady_clock(nanobind::module_& m);
 void bind_sample(nanobind::module_& m);
 void bind_series(nanobind::module_& m);
 void bind_trajectory(nanobind::module_& m);

@@ -9,6 +9,87 @@ import numpy.typing
 
 import onbeat.clock
 
+class ClockLine:
+    """
+    An offset to a reference as an affine function of our time; offset = reference - ours.
+    """
+
+    @property
+    def anchor_ns(self) -> int: ...
+    @property
+    def offset_ns(self) -> int: ...
+    @property
+    def skew(self) -> float:
+        """What the offset gains per unit of time."""
+
+    @property
+    def low_ns(self) -> int:
+        """The offset at the anchor lies in [low, high]."""
+
+    @property
+    def high_ns(self) -> int: ...
+    @property
+    def model_low_ns(self) -> int:
+        """The same while the rate changes no faster than `acceleration`."""
+
+    @property
+    def model_high_ns(self) -> int: ...
+    @property
+    def skew_low(self) -> float: ...
+    @property
+    def skew_high(self) -> float: ...
+    @property
+    def acceleration(self) -> float:
+        """1/s."""
+
+class ClockModel:
+    """What onbeat.clock.ClockEstimator computes with."""
+
+    def __init__(self, drift_bound: float) -> None: ...
+    def add(self, t1_ns: int, t2_ns: int, t3_ns: int, t4_ns: int) -> tuple[str, int, int, int, str | None] | None:
+        """
+        Take an exchange; give what it proved: kind, when, between which sizes, on which leg.
+        """
+
+    def restart(self) -> None:
+        """Forget everything and begin a new epoch."""
+
+    def line(self) -> ClockLine:
+        """The offset as it is known now."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there was an exchange in this epoch."""
+
+    @property
+    def exchanges(self) -> int:
+        """How many were taken, over all epochs."""
+
+    @property
+    def epoch(self) -> int:
+        """Counts steps and restarts."""
+
+class SteadyClock:
+    """
+    What onbeat.clock.SyncedClock reads: never back, and never faster or slower than 500 ppm.
+    """
+
+    def __init__(self) -> None: ...
+    def update(self, now_ns: int, offset_ns: int, skew: float, new_epoch: bool) -> None:
+        """Follow the reference, which reads now + offset."""
+
+    def now_ns(self) -> int:
+        """
+        Read it at this machine's monotonic clock; NotSynced before the first update.
+        """
+
+    def read_ns(self, now_ns: int) -> int:
+        """Read it at an instant of ours that is given."""
+
+    @property
+    def set(self) -> bool:
+        """Whether it was updated once."""
+
 class How(enum.IntEnum):
     """Where a value comes from, or why there is none."""
 

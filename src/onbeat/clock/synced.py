@@ -1,0 +1,123 @@
+"""The reference's time, read here: it never goes back, its rate stays within 500 ppm, and it says how wrong it may be."""
+
+from onbeat._core import SteadyClock
+from onbeat.clock.clock import Clock
+from onbeat.clock.map import ClockMap
+from onbeat.clock.system import SystemClock
+from onbeat.errors import EpochChanged, NotSynced
+from onbeat.units import to_ns
+
+__all__ = ("SyncedClock",)
+
+
+class SyncedClock:
+    """A clock that follows a reference; it is a `Clock`, so everything in onbeat runs on it.
+
+    Inside an epoch a correction bends the reading, at most to 500 ppm off our own clock. A new epoch (the reference was set)
+    jumps forward at once; backward it is closed at 500 ppm too, because no reading ever goes back: until then the bound says how
+    far it is off, and `require` refuses. Who keeps instants for long asks with their epoch.
+
+    Args:
+        id: The name of the reference's time line.
+        local: Our clock that it is read from; a ManualClock for tests and replay.
+        allow_unsynced: Read our own clock where the reference was never heard of, instead of refusing. `bound_ns` is None then.
+    """
+
+    def __init__(self, id: str = "synced", local: Clock | None = None, *, allow_unsynced: bool = False) -> None:
+        self.id = id
+        self.local: Clock = SystemClock() if local is None else local
+        self.allow_unsynced = allow_unsynced
+        self._steady = SteadyClock()
+        self._map: ClockMap | None = None
+        self._wall_minus_reference_ns: int | None = None
+        # The native read of the monotonic clock, 0.1 us, where that is what we are read from.
+        self._native = isinstance(self.local, SystemClock) and self.local.id == "monotonic"
+
+    def __repr__(self) -> str:
+        return f"SyncedClock({self.id!r}, epoch {self.epoch}, bound {self.bound_ns()} ns)"
+
+    def update(self, map: ClockMap, *, wall_minus_reference_ns: int | None = None) -> None:
+        """Follow a newer map from our clock to the reference. One thread at a time may do so, beside any number of readers.
+
+        Args:
+            map: From the local clock.
+            wall_minus_reference_ns: The reference's wall time minus its time line, for `wall_ns`.
+        """
+        now_ns = self.local.now_ns()
+        new_epoch = self._map is None or self._map.epoch != map.epoch
+        if wall_minus_reference_ns is not None:
+            self._wall_minus_reference_ns = wall_minus_reference_ns
+        self._map = map
+        self._steady.update(now_ns, map.offset_at_ns(now_ns), map.skew_ppb * 1e-9, new_epoch)
+
+    @property
+    def map(self) -> ClockMap | None:
+        """The newest map; None before the first."""
+        return self._map
+
+    @property
+    def epoch(self) -> int:
+        """Counts the times that the reference's time line was broken; -1 before the first map."""
+        return -1 if self._map is None else self._map.epoch
+
+    def now_ns(self) -> int:
+        """Read the reference's time.
+
+        Raises:
+            NotSynced: there was no map yet, and unsynced time was not asked for.
+        """
+        if self._map is None and self.allow_unsynced:
+            return self.local.now_ns()
+        return self._steady.now_ns() if self._native else self._steady.read_ns(self.local.now_ns())
+
+    def sleep_until_ns(self, t_ns: int) -> None:
+        """Sleep until the reference's time is t_ns or later."""
+        while (remaining_ns := t_ns - self.now_ns()) > 0:
+            self.local.sleep_until_ns(self.local.now_ns() + remaining_ns)
+
+    def bound_ns(self) -> int | None:
+        """Give the half-width that holds the reading now: the map's hard bound, and what is not closed yet; None before a map."""
+        if self._map is None:
+            return None
+        local_ns = self.local.now_ns()
+        reading_ns = self._steady.read_ns(local_ns)
+        low_ns, high_ns = self._map.interval_at_ns(local_ns)
+        return max(local_ns + high_ns - reading_ns, reading_ns - local_ns - low_ns, 0)
+
+    def require(self, max_error_s: float, epoch: int | None = None) -> int:
+        """Read the reference's time if it is known that well.
+
+        Args:
+            max_error_s: The error that the caller can bear, s.
+            epoch: The epoch that the caller's other instants are of.
+
+        Raises:
+            NotSynced: it was never synchronised, or the bound is wider now.
+            EpochChanged: the reference was set since that epoch.
+        """
+        bound_ns = self.bound_ns()
+        if bound_ns is None:
+            raise NotSynced(
+                f"{self.id!r} has not been synchronised yet; wait for the first exchange, or pass allow_unsynced=True"
+            )
+        if epoch is not None and epoch != self.epoch:
+            raise EpochChanged(
+                f"{self.id!r} is in epoch {self.epoch}, and the instants asked about are of epoch {epoch}: the reference was "
+                "set in between; drop them and begin anew"
+            )
+        if bound_ns > to_ns(max_error_s):
+            raise NotSynced(
+                f"{self.id!r} is known to {bound_ns / 1e6:.3f} ms and {max_error_s * 1e3:g} ms are required; look at "
+                "onbeat clock status, or require less"
+            )
+        return self.now_ns()
+
+    def wall_ns(self) -> int:
+        """Give the reference's wall time, for logs; it decides nothing.
+
+        Raises:
+            NotSynced: the reference has not told it.
+        """
+        if self._wall_minus_reference_ns is None:
+            raise NotSynced(f"{self.id!r} has not told its wall time yet; wait for the first exchange")
+        return self.now_ns() + self._wall_minus_reference_ns
