@@ -11,7 +11,8 @@ from onbeat.errors import BadInput
 from onbeat.health.check import Check, Curve, Evidence, Figure, Mark, Plot, Verdict
 from onbeat.loop import Flag
 from onbeat.motion import Outcome
-from onbeat.record import LoggedFigures, LoggedOutcome, Recording, read_recording
+from onbeat.record import Recording, read_recording
+from onbeat.record.recording import LoggedFigures, LoggedOutcome
 
 __all__ = ("OWN", "judge_recording")
 
@@ -185,3 +186,6 @@ def _provenance(module: str, figures: LoggedFigures) -> Iterator[Verdict]:
             "or waypoint is wrong by, and no recording shows it",
             fix="measure them: onbeat delay for a log, or the procedures of docs/calibrate.md on the robot",
         )
+
+
+OWN = Check("own", ("late_waypoints", "deadline_misses"), _judge)
