@@ -2,6 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mcap.reader import make_reader
 from rosbags.highlevel import AnyReader
 
 from onbeat.errors import BadInput
@@ -63,6 +64,19 @@ def test_streams_of_every_sort_have_a_type(tmp_path: Path) -> None:
     }
     assert [log_ns for log_ns, _ in read["times"]] == stamps(read["times"])
     np.testing.assert_array_equal(read["numbers"][3][1].data, [3, 3.5])  # type: ignore[attr-defined]
+
+
+def test_description_of_a_type_is_that_of_ros_2_and_images_can_be_large(tmp_path: Path) -> None:
+    recording = arm_rig(np.random.default_rng(0), 6.0, STREAMS[:1])
+    for size in (0, 20_000):
+        write_mcap(recording, tmp_path / f"{size}.mcap", size)
+    with (tmp_path / "0.mcap").open("rb") as file:
+        summary = make_reader(file).get_summary()
+        assert summary is not None
+        schema = next(iter(summary.schemas.values()))
+        assert (schema.encoding, b"builtin_interfaces/Time stamp" in schema.data) == ("ros2msg", True)
+        frames = summary.statistics.message_count if summary.statistics else 0
+    assert (tmp_path / "20000.mcap").stat().st_size > 20_000 * frames
 
 
 def test_times_beyond_the_format_are_refused(tmp_path: Path) -> None:

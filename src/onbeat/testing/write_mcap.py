@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from hashlib import shake_128
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +35,7 @@ class _Form(NamedTuple):
     message: Callable[[_Row], Any]
 
 
-def write_mcap(recording: StreamRecording, path: str | Path) -> None:
+def write_mcap(recording: StreamRecording, path: str | Path, image_bytes: int = 0) -> None:
     """Write the streams of a recording, each as messages of a type that has what its rows have, with headers and log times.
 
     Joints and actions become JointState, rotations Imu, poses PoseStamped, images CompressedImage whose few bytes carry the
@@ -44,6 +45,7 @@ def write_mcap(recording: StreamRecording, path: str | Path) -> None:
     Args:
         recording: Gone through once.
         path: The new file; one that is there is replaced.
+        image_bytes: Bytes of each image beside the digest, which they follow from; they cannot be compressed, as in real ones.
 
     Raises:
         BadInput: a time does not fit into the format.
@@ -60,9 +62,9 @@ def write_mcap(recording: StreamRecording, path: str | Path) -> None:
         for batch in recording.read():
             name, fields = batch.info.name, batch.rows.dtype.names or ()
             if name not in channels:
-                form = forms[name] = _form(store, batch.info, fields)
+                form = forms[name] = _form(store, batch.info, fields, image_bytes)
                 if form.type not in schemas:
-                    text = store.generate_msgdef(form.type)[0].encode()
+                    text = store.generate_msgdef(form.type, ros_version=2)[0].encode()
                     schemas[form.type] = writer.register_schema(form.type, "ros2msg", text)
                 channels[name] = writer.register_channel(name, "cdr", schemas[form.type])
             form = forms[name]
@@ -95,7 +97,7 @@ def _rows(rows: np.ndarray) -> list[_Row]:
 _EITHER = (("stamp_ns", "log_ns"), ("log_ns", "stamp_ns"))
 
 
-def _form(store: Any, info: StreamInfo, fields: tuple[str, ...]) -> _Form:
+def _form(store: Any, info: StreamInfo, fields: tuple[str, ...], image_bytes: int) -> _Form:
     types = store.types
     no_numbers, nine = np.zeros(0), np.zeros(9)
     header_type, time_type = types["std_msgs/msg/Header"], types["builtin_interfaces/msg/Time"]
@@ -119,17 +121,17 @@ def _form(store: Any, info: StreamInfo, fields: tuple[str, ...]) -> _Form:
         return types["geometry_msgs/msg/PoseStamped"](header(row), types["geometry_msgs/msg/Pose"](point, turn))
 
     def image(row: _Row) -> Any:
-        return types["sensor_msgs/msg/CompressedImage"](header(row), "jpeg", _payload(row))
+        return types["sensor_msgs/msg/CompressedImage"](header(row), "jpeg", _payload(row, image_bytes))
 
     def exposed(row: _Row) -> Any:
-        return types[_EXPOSED](header(row), row.seq & 0xFFFFFFFF, row.exposure_ns, "jpeg", _payload(row))
+        return types[_EXPOSED](header(row), row.seq & 0xFFFFFFFF, row.exposure_ns, "jpeg", _payload(row, image_bytes))
 
     def numbers(row: _Row) -> Any:
         layout = types["std_msgs/msg/MultiArrayLayout"]([], 0)
         return types["std_msgs/msg/Float64MultiArray"](layout, np.array(row.value))
 
     def said(row: _Row) -> Any:
-        return types["std_msgs/msg/String"](f"{row.digest:x}")
+        return types["std_msgs/msg/String"](f"said {row.digest:x}")
 
     def timed(row: _Row) -> Any:
         return types["sensor_msgs/msg/TimeReference"](header(row), time_type(0, 0), f"{row.digest:x}")
@@ -149,6 +151,7 @@ def _form(store: Any, info: StreamInfo, fields: tuple[str, ...]) -> _Form:
     return by_kind.get(info.kind, _Form("sensor_msgs/msg/JointState", joints))
 
 
-def _payload(row: _Row) -> Any:
-    """Begin and end as a JPEG does; between, the digest."""
-    return np.frombuffer(b"\xff\xd8" + row.digest.to_bytes(8, "little") + b"\xff\xd9", dtype=np.uint8)
+def _payload(row: _Row, more: int) -> Any:
+    """Begin and end as a JPEG does; between, the digest and what follows from it."""
+    digest = row.digest.to_bytes(8, "little")
+    return np.frombuffer(b"\xff\xd8" + digest + shake_128(digest).digest(more) + b"\xff\xd9", dtype=np.uint8)
