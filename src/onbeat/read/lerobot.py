@@ -249,13 +249,17 @@ def _videos(data: Layout, facts: _Facts, camera: str, episodes: Mapping[int, NDA
         off = stamps - counted_ns(np.arange(len(stamps)), data.fps)
         return not len(off) or bool(np.abs(off - off[0]).max() <= _COUNTED_S * 1e9)
 
+    # A repeat is said once: of the true times, where they were kept.
+    twice = any(_camera_of(column.name, data) == camera for column in facts.times)
+    fields = ("stamp_ns", "seq", "segment") if twice else ("stamp_ns", "seq", "digest", "segment")
     note = "stamps are the video's presentation times within the episode"
     info = StreamInfo(camera, "image", "video", (), float(data.fps), all(map(counted, episodes.values())), note)
     for episode, stamps in episodes.items():
         if len(stamps):
-            rows = np.zeros(len(stamps), dtype=row_dtype(("stamp_ns", "seq", "digest", "segment")))
+            rows = np.zeros(len(stamps), dtype=row_dtype(fields))
             rows["stamp_ns"], rows["seq"], rows["segment"] = stamps, np.arange(len(stamps)), episode
-            rows["digest"] = _digests(facts, camera, episode, rows["seq"])
+            if "digest" in fields:
+                rows["digest"] = _digests(facts, camera, episode, rows["seq"])
             yield Batch(info, rows)
 
 
