@@ -63,7 +63,7 @@ def test_streams_of_a_healthy_set(arm: Path) -> None:
             for t in pq.read_table(arm / f"data/chunk-000/file-{k:03d}.parquet")["onbeat.row.t_ns"].to_pylist()
         ]
         assert np.median(row["stamp_ns"] - front["stamp_ns"]) / 1e9 == pytest.approx(CAMERA_AGE_S, abs=1e-3)
-        assert "digest" not in got.series[FRONT].dtype.names  # said once, of the true times
+        assert "digest" not in (got.series[FRONT].dtype.names or ())  # said once, of the true times
         for name in ("onbeat.cam.front.t_ns", "onbeat.cam.wrist.t_ns"):
             assert np.all(np.diff(got.series[name].rows()["digest"]) != 0)
 
