@@ -1,0 +1,309 @@
+"""Follow a clock server from this process: probes, four stamps each, and a SyncedClock that comes of them."""
+
+import os
+import select
+import threading
+from collections import Counter, OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from onbeat.clock.estimate import ClockEstimator, ClockEvent
+from onbeat.clock.exchange import Exchange
+from onbeat.clock.kernel_stamps import Stamped, StampedSocket, WallMap, read_wall_map
+from onbeat.clock.packet import Probe, Reply, decode, encode_probe
+from onbeat.clock.state import SyncState
+from onbeat.clock.synced import SyncedClock
+from onbeat.clock.system import SystemClock
+from onbeat.errors import BadInput
+from onbeat.units import to_ns
+
+__all__ = ("ClockClient", "ClockStatus")
+
+_BURST, _BURST_NS = 8, 20_000_000
+_PENDING = 64
+_EVENTS = 256
+_SERVER_CHANGED = 3  # replies of another server in a row, and none of the known one, before it is followed
+_LOOK_MS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ClockStatus:
+    """How well a client knows its server's time.
+
+    Args:
+        state: What it is worth.
+        offset_ns: Server minus client now; None before the first exchange, like the others that may be None.
+        bound_ns: Half-width that holds the offset now.
+        skew_ppm: Positive: the server runs fast.
+        epoch: Counts the breaks of the server's time line.
+        stamps: Who took the newest exchange's stamps: "kernel rx+tx", "kernel rx" or "userspace".
+        exchanges: How many were taken.
+        discarded: What was not, by reason.
+        outbound_ns, return_ns: What the legs of the newest exchange took, by the offset as it is known.
+        age_ns: Time since the newest exchange.
+        server_bound_ns: How far the server itself may be from its reference.
+    """
+
+    state: SyncState
+    offset_ns: int | None
+    bound_ns: int | None
+    skew_ppm: float | None
+    epoch: int
+    stamps: str
+    exchanges: int
+    discarded: Mapping[str, int] = field(hash=False)
+    outbound_ns: int | None
+    return_ns: int | None
+    age_ns: int | None
+    server_bound_ns: int
+
+
+@dataclass(slots=True)
+class _Trip:
+    """A probe under way: what is known of its four stamps."""
+
+    sent_ns: int
+    sent_wall_ns: int | None
+    sent_map: WallMap
+    reply: Reply | None = None
+    back: Stamped | None = None
+    back_map: WallMap | None = None
+
+
+class ClockClient:
+    """Keeps a `SyncedClock` on a `ClockServer`.
+
+    Args:
+        host, port: The server's.
+        rate_hz: Probes per second after the first burst.
+        drift_bound_ppm: How far the two rates can be apart.
+        max_bound_s: The bound beyond which the state is EXPIRED.
+        allow_unsynced: Let the clock read our own time until the first exchange.
+        use_kernel: False takes stamps in Python only.
+
+    Raises:
+        BadInput: the rate is not in (0, 1000] Hz, or the drift bound is impossible.
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 5558,
+        *,
+        rate_hz: float = 8.0,
+        drift_bound_ppm: float = 200.0,
+        max_bound_s: float = 0.02,
+        allow_unsynced: bool = False,
+        use_kernel: bool = True,
+    ) -> None:
+        if not 0 < rate_hz <= 1000:
+            raise BadInput(f"rate_hz must lie in (0, 1000], not {rate_hz}; 8 is plenty on any network")
+        self.host = host
+        self.port = port
+        name = f"{host}:{port}"
+        self.clock = SyncedClock(name, allow_unsynced=allow_unsynced)
+        self._estimator = ClockEstimator("monotonic", name, drift_bound_ppm, max_bound_s=max_bound_s)
+        self._period_ns = to_ns(1 / rate_hz)
+        self._use_kernel = use_kernel
+        self._id = int.from_bytes(os.urandom(8), "little")
+        self._monotonic = SystemClock()
+        self._trips: OrderedDict[int, _Trip] = OrderedDict()
+        self._number = 0
+        self._server: int | None = None
+        self._server_epoch = 0
+        self._strangers = (0, 0)
+        self._discarded: Counter[str] = Counter()
+        self._events: deque[ClockEvent] = deque(maxlen=_EVENTS)
+        self._newest: tuple[Exchange, int] | None = None
+        self._stamps = "userspace"
+        self._server_bound_ns = 0
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> "ClockClient":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin to probe, on a thread of its own; a server that is not there yet is waited for.
+
+        Raises:
+            BadInput: it runs already, or the server's name is unknown.
+        """
+        if self._thread is not None:
+            raise BadInput(f"the clock client of {self.clock.id} runs already; stop it first")
+        sock = StampedSocket(use_kernel=self._use_kernel)
+        try:
+            sock.connect(self.host, self.port)
+        except (OSError, OverflowError) as error:
+            sock.close()
+            why = getattr(error, "strerror", None) or str(error)
+            raise BadInput(f"{self.host}:{self.port} cannot be reached ({why.lower()}); check the name and the network") from None
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run, args=(sock,), name="onbeat-clock-client", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it; the clock stays readable and its bound grows. Safe to call twice."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._stop.set()
+            thread.join()
+
+    def status(self) -> ClockStatus:
+        """Say how well the server's time is known now."""
+        with self._lock:
+            now_ns = self._monotonic.now_ns()
+            chart = self.clock.map
+            newest, server_bound_ns = self._newest if self._newest is not None else (None, 0)
+            outbound = back = None
+            if newest is not None and chart is not None:
+                outbound = newest.t2_ns - newest.t1_ns - newest.outbound_residence_ns - chart.offset_at_ns(newest.t1_ns)
+                back = chart.offset_at_ns(newest.t4_ns) - newest.t3_ns + newest.t4_ns - newest.return_residence_ns
+            return ClockStatus(
+                state=self._estimator.state_at(now_ns),
+                offset_ns=None if chart is None else chart.offset_at_ns(now_ns),
+                bound_ns=None if chart is None else chart.bound_at_ns(now_ns),
+                skew_ppm=None if chart is None else chart.skew_ppb * 1e-3,
+                epoch=self._estimator.epoch,
+                stamps=self._stamps,
+                exchanges=self._estimator.exchanges,
+                discarded=dict(self._discarded),
+                outbound_ns=outbound,
+                return_ns=back,
+                age_ns=None if newest is None else now_ns - newest.t4_ns,
+                server_bound_ns=server_bound_ns,
+            )
+
+    def events(self) -> list[ClockEvent]:
+        """Give the events since the last call, oldest first; the newest 256 are kept."""
+        with self._lock:
+            events = list(self._events)
+            self._events.clear()
+        return events
+
+    def _run(self, sock: StampedSocket) -> None:
+        poll = select.poll()
+        poll.register(sock.fileno(), select.POLLIN)
+        due_ns = self._monotonic.now_ns()
+        try:
+            while not self._stop.is_set():
+                now_ns = self._monotonic.now_ns()
+                if now_ns >= due_ns:
+                    self._probe(sock)
+                    step_ns = min(_BURST_NS, self._period_ns) if self._number < _BURST else self._period_ns
+                    # From the deadline; what was missed in a stall is not made up for.
+                    due_ns += step_ns * (1 + max(now_ns - due_ns, 0) // step_ns)
+                poll.poll(min(max((due_ns - now_ns) // 1_000_000, 1), _LOOK_MS))
+                self._drain_sent(sock)
+                while (packet := sock.receive()) is not None:
+                    self._take(packet)
+        finally:
+            sock.close()
+
+    def _probe(self, sock: StampedSocket) -> None:
+        self._number += 1
+        wall = read_wall_map()
+        self._trips[self._number] = _Trip(self._monotonic.now_ns(), None, wall)
+        while len(self._trips) > _PENDING:
+            self._trips.popitem(last=False)
+        if not sock.send(encode_probe(Probe(self._id, self._number))):
+            self._discard("not sent")
+        self._drain_sent(sock)
+
+    def _drain_sent(self, sock: StampedSocket) -> None:
+        while (packet := sock.sent()) is not None:
+            probe = decode(packet.data)
+            if isinstance(probe, Probe) and (trip := self._trips.get(probe.number)) is not None:
+                trip.sent_wall_ns = packet.wall_ns
+
+    def _take(self, packet: Stamped) -> None:
+        reply = decode(packet.data)
+        if not isinstance(reply, Reply) or reply.client != self._id:
+            self._discard("junk")
+            return
+        trip = self._trips.get(reply.number)
+        if trip is None or trip.reply is not None:
+            self._discard("late or repeated reply")
+            return
+        if not self._is_our_server(reply):
+            return
+        trip.reply, trip.back, trip.back_map = reply, packet, read_wall_map()
+        if not reply.kernel_received:
+            self._finish(reply.number, reply.sent_ns, kernel=False)
+            return
+        # The kernel says when a reply left only after it has left: the next reply brings it.
+        before = self._trips.get(reply.previous)
+        if before is not None and before.reply is not None:
+            if reply.previous_sent_ns is None:
+                self._finish(reply.previous, before.reply.sent_ns, kernel=False)
+            else:
+                self._finish(reply.previous, reply.previous_sent_ns, kernel=True)
+
+    def _is_our_server(self, reply: Reply) -> bool:
+        """Tell the server that is followed from a second one on the same address; follow a new one when the old one is gone."""
+        if self._server is None:
+            self._server, self._server_epoch = reply.server, reply.epoch
+        if reply.server != self._server:
+            stranger, count = self._strangers
+            self._strangers = (reply.server, count + 1 if stranger == reply.server else 1)
+            if self._strangers[1] < _SERVER_CHANGED:
+                self._discard("another server")
+                return False
+            self._begin_anew(reply)
+        elif reply.epoch != self._server_epoch:
+            self._begin_anew(reply)
+        self._strangers = (0, 0)
+        return True
+
+    def _begin_anew(self, reply: Reply) -> None:
+        self._server, self._server_epoch = reply.server, reply.epoch
+        with self._lock:
+            self._estimator.restart()
+        for trip in self._trips.values():
+            trip.reply = None
+
+    def _finish(self, number: int, server_sent_ns: int, *, kernel: bool) -> None:
+        """Take an exchange whose four stamps are known."""
+        trip = self._trips.pop(number)
+        reply, back = trip.reply, trip.back
+        if reply is None or back is None or trip.back_map is None:
+            return
+        if not trip.sent_map.agrees(trip.back_map):
+            self._discard("wall clock was set in mid-exchange")
+            return
+        # Early departures and late arrivals only widen the bounds: of what the wall clock leaves open, take the end that does.
+        sent_kernel = trip.sent_wall_ns is not None
+        sent_ns = max(trip.sent_wall_ns - trip.sent_map.high_ns, trip.sent_ns) if trip.sent_wall_ns is not None else trip.sent_ns
+        back_ns = back.monotonic_ns if back.wall_ns is None else min(back.wall_ns - trip.back_map.low_ns, back.monotonic_ns)
+        try:
+            exchange = Exchange(
+                sent_ns,
+                reply.received_ns,
+                server_sent_ns,
+                back_ns,
+                reply.outbound_residence_ns,
+                reply.return_residence_ns,
+            )
+            with self._lock:
+                event = self._estimator.add(exchange, server_bound_ns=reply.bound_ns)
+                now_ns = self._monotonic.now_ns()
+                self.clock.update(self._estimator.map_at(now_ns), wall_minus_reference_ns=reply.wall_minus_reference_ns)
+                self._newest = (exchange, reply.bound_ns)
+                if event is not None:
+                    self._events.append(event)
+        except BadInput:
+            self._discard("impossible stamps")
+            return
+        received_kernel = back.wall_ns is not None and reply.kernel_received
+        self._stamps = (
+            "kernel rx+tx" if kernel and sent_kernel and received_kernel else "kernel rx" if received_kernel else "userspace"
+        )
+
+    def _discard(self, reason: str) -> None:
+        with self._lock:
+            self._discarded[reason] += 1
