@@ -88,8 +88,8 @@ def _drift(t_s: FloatArray, given: Parameters) -> FloatArray:
 
 
 def _draw_drift(seen: Seen, rng: np.random.Generator) -> Parameters:
-    # Its arc stands 2 to 6 ms above its chord, s = a T^2 / 8.
-    return {"drift_ppm_per_s": _sign(rng) * 8 * rng.uniform(2e-3, 6e-3) / seen.span_s**2 / _PPM}
+    # A board that warms up does 0.03 ppm/s; what stands less than 0.5 ms above its chord (a T^2 / 8) is lost in any transport.
+    return {"drift_ppm_per_s": _sign(rng) * max(_log_uniform(rng, 0.03, 0.3), 8 * 0.5e-3 / seen.span_s**2 / _PPM)}
 
 
 def _ahead(t_s: FloatArray, given: Parameters) -> FloatArray:
@@ -139,6 +139,10 @@ def _told_wrap(seen: Seen, given: Parameters, rng: np.random.Generator) -> Param
     return {"jump_s": given["tick_s"] * 2.0 ** given["bits"]}
 
 
+def _told_two_clocks(seen: Seen, given: Parameters, rng: np.random.Generator) -> Parameters:
+    return {"apart_s": seen.first_ns / 1e9 - given["uptime_s"]}
+
+
 def _told_ahead(seen: Seen, given: Parameters, rng: np.random.Generator) -> Parameters:
     return {"after_log_s": given["ahead_s"] - seen.latency_ns / 1e9}
 
@@ -175,7 +179,7 @@ CLOCK_FAULTS = {
     "rate_flips": Fault(_draw_rate_flips, _warped(_rate_flips)),
     "reference_died": Fault(_draw_reference_died, _warped(_reference_died)),
     "drift": Fault(_draw_drift, _warped(_drift)),
-    "two_clocks": Fault(lambda seen, rng: {"uptime_s": _log_uniform(rng, 100, 1e6)}, _two_clocks),
+    "two_clocks": Fault(lambda seen, rng: {"uptime_s": _log_uniform(rng, 100, 1e6)}, _two_clocks, told=_told_two_clocks),
     "tai_utc": Fault(lambda seen, rng: {"leap_s": float(rng.choice(_LEAPS_S))}, _warped(_tai_utc)),
     "wrap": Fault(_draw_wrap, _wrap, told=_told_wrap),
     "future_stamps": Fault(_draw_ahead, _warped(_ahead), told=_told_ahead),

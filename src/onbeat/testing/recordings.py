@@ -129,14 +129,18 @@ _JOINTS = tuple(f"joint_{k}" for k in range(1, 7))
 
 
 def _camera(auto: bool, rng: np.random.Generator, host: _Host, arm: Arm) -> _Made:
-    """Frames end on a grid and are exposed as long as the light asks; true at mid-exposure, in hand after the readout."""
-    end_s = _grid(rng, host, 30.0, 2e-6)
+    """Frames are exposed as long as the light asks; true at mid-exposure, in hand after the readout.
+
+    A triggered camera begins each exposure on an even grid, a free-running one ends it there.
+    """
+    grid_s = _grid(rng, host, 30.0, 2e-6)
     seconds = np.arange(int(host.span_s) + 2)
     # Lamps, shadows and people: the light changes by a third or so within some seconds, and comes back.
     swing, every_s, phase = rng.uniform(0.1, 0.3, 3), rng.uniform(7, 60, 3), rng.uniform(0, 6, 3)
     light = swing @ np.sin(2 * np.pi * seconds / every_s[:, None] + phase[:, None])
-    exposure_ms = rng.uniform(4, 16) * np.exp(np.interp(end_s, seconds, light) if auto else 0 * end_s)
+    exposure_ms = rng.uniform(4, 16) * np.exp(np.interp(grid_s, seconds, light) if auto else 0 * grid_s)
     exposure_s = np.clip(np.round(exposure_ms, 1), 1.0, 28.0) / 1e3
+    end_s = grid_s + exposure_s if rng.random() < 0.5 else grid_s
     t_s = end_s - exposure_s / 2
     rows = _timed(
         rng, host, t_s, end_s + rng.uniform(0.006, 0.012), ("stamp_ns", "log_ns", "seq", "exposure_ns", "digest"), 0, True

@@ -26,7 +26,8 @@ def _dropped_samples(seen: Seen, given: Parameters, rng: np.random.Generator) ->
 
 
 def _told_dropped(seen: Seen, given: Parameters, rng: np.random.Generator) -> Parameters:
-    return {"lost": _total(rng, given["share"], seen)}
+    lost = _total(rng, given["share"], seen)
+    return {"lost": lost, "lost_share": lost / seen.n}
 
 
 def _gap(seen: Seen, given: Parameters, rng: np.random.Generator) -> Change:
@@ -83,7 +84,8 @@ def _draw_repeated(seen: Seen, rng: np.random.Generator) -> Parameters:
 
 def _told_repeated(seen: Seen, given: Parameters, rng: np.random.Generator) -> Parameters:
     rows = min(given["for_s"], seen.span_s - given["from_s"]) / seen.period_s
-    return {"repeated": rows - max(rows / given["each"], 1.0), "frozen": float(given["each"] >= seen.n)}
+    repeated = rows - max(rows / given["each"], 1.0)
+    return {"repeated": repeated, "repeated_share": repeated / seen.n, "frozen": float(given["each"] >= seen.n)}
 
 
 def _repeated_stamps(seen: Seen, given: Parameters, rng: np.random.Generator) -> Change:
@@ -105,7 +107,8 @@ def _repeated_stamps(seen: Seen, given: Parameters, rng: np.random.Generator) ->
 
 
 def _told_share(seen: Seen, given: Parameters, rng: np.random.Generator) -> Parameters:
-    return {"samples": _total(rng, given["share"], seen)}
+    samples = _total(rng, given["share"], seen)
+    return {"samples": samples, "samples_share": samples / seen.n}
 
 
 def _unsorted_stamps(seen: Seen, given: Parameters, rng: np.random.Generator) -> Change:

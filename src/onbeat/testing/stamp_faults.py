@@ -83,7 +83,7 @@ def _draw_bursts(seen: Seen, rng: np.random.Generator) -> Parameters:
 
 
 def _told_bursts(seen: Seen, given: Parameters, rng: np.random.Generator) -> Parameters:
-    return {"every_s": given["samples"] * seen.period_s}
+    return {"every_s": given["samples"] * seen.period_s, "oldest_late_s": (given["samples"] - 1) * seen.period_s}
 
 
 def _one_period_late(seen: Seen, given: Parameters, rng: np.random.Generator) -> Change:
