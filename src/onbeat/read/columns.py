@@ -12,7 +12,7 @@ from onbeat.read.cells import ISO, Cells, instants, numbers, texts, wholes
 from onbeat.read.vectors import Values, flat_name, group_values
 from onbeat.record.tables import TIME_UNITS, Column, TextTable, time_unit
 
-__all__ = ("Layout", "TimeColumn", "plan_columns", "plan_streams")
+__all__ = ("COUNTS", "EPISODES", "Layout", "TimeColumn", "plan_columns", "plan_streams", "time_role")
 
 # The source's own time; what may be either; and the recorder's time. The first name counts most.
 _STAMPS = (
@@ -28,8 +28,8 @@ _LOGS = (
     *("arrival_time", "arrived", "log", "logged", "record_time", "bag_time", "write_time", "system_time", "publish_time"),
 )
 _BESIDE_STAMPS = ("timestamp", "time")  # beside a stamp these are the recorder's: "%time" of a bag printed as text
-_COUNTS = ("seq", "header_seq", "sequence", "frame", "frame_index", "frame_number", "frame_id", "count", "counter", "index")
-_EPISODES = ("episode_index", "episode", "episode_id")
+COUNTS = ("seq", "header_seq", "sequence", "frame", "frame_index", "frame_number", "frame_id", "count", "counter", "index")
+EPISODES = ("episode_index", "episode", "episode_id")
 _NAMES = ("topic", "sensor", "stream", "topic_name", "sensor_name", "stream_name", "channel")
 _UNITS = {**dict.fromkeys(("s", "sec", "secs", "seconds"), "s"), **dict.fromkeys(("ms", "msec", "millis"), "ms")} | {
     **dict.fromkeys(("us", "usec", "micros"), "us"),
@@ -118,9 +118,9 @@ def plan_columns(table: TextTable, head: Cells) -> Layout:
         hits = [table.columns[index] for _, index in sorted(named)]
         return next((c for c in hits if _share(head, c, lambda i: wholes(head, i)[1]) >= _HALF), None)
 
-    segment = whole(_EPISODES)
+    segment = whole(EPISODES)
     left = [c for c in left if c != segment]
-    seq = whole(_COUNTS)
+    seq = whole(COUNTS)
     left = [c for c in left if c != seq]
     numeric = [c for c in left if _share(head, c, lambda i: numbers(head, i)[1]) >= _HALF]
     topic = next((c for c in left if c not in numeric and _plain(c.name) in _NAMES), None)
@@ -169,6 +169,24 @@ def plan_streams(table: TextTable, layout: Layout, head: Cells, rows: NDArray[np
         sample = np.stack([numbers(head, c.index)[0][rows][mask] for c in members], axis=-1)
         found += group_values(table, members, sample)
     return found
+
+
+def time_role(name: str) -> tuple[str, str, str] | None:
+    """Tell by its name what an array of times is: "imu_timestamps_ns" is ("stamp", "imu", "ns").
+
+    Returns:
+        "stamp" or "log", what stands before it, and its unit or ""; None where it is not called like a time.
+    """
+    words = flat_name(name).split("_")
+    unit = _UNITS[words[-1]] if len(words) > 1 and words[-1] in _UNITS else ""
+    words = words[:-1] if unit else words
+    for length in range(len(words), 0, -1):
+        last, prefix = "_".join(words[-length:]), "_".join(words[:-length])
+        if last in _LOGS:
+            return "log", prefix, unit
+        if last in (*_STAMPS, *_TIMES, "stamps"):
+            return "stamp", prefix, unit
+    return None
 
 
 def _times(table: TextTable, head: Cells, notes: list[str]) -> tuple[TimeColumn, TimeColumn | None]:

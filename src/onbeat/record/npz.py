@@ -85,6 +85,35 @@ class ArrayFile:
             values: NDArray[Any] = _npy.read_array(member, allow_pickle=False)
         return values
 
+    def blocks(self, name: str, rows: int) -> Iterator[NDArray[Any]]:
+        """Read an array some rows at a time: memory stays that of a block, unless it was saved in the order of Fortran.
+
+        Args:
+            name: The array; it has at least one axis.
+            rows: So many entries of the first axis at a time, >= 1.
+
+        Raises:
+            BadInput: there is none, it holds objects, or the file is damaged there.
+        """
+        head = self.head(name)
+        if head.kind == "O" or not head.shape:
+            raise BadInput(f"{self.path}: {head} cannot be read row by row; save it as plain numbers, a row for each sample")
+        with _refusing(self.path), zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as member:
+            shape, dtype, ordered = _read_head(member)
+            if not ordered:
+                values = self.array(name)
+                yield from (values[k : k + rows] for k in range(0, len(values), rows))
+                return
+            size = prod(shape[1:]) * dtype.itemsize
+            for first in range(0, shape[0], rows):
+                count = min(rows, shape[0] - first)
+                data = member.read(count * size)
+                if len(data) < count * size:
+                    raise BadInput(
+                        f"{self.path}: {name!r} ends in row {first + len(data) // max(size, 1)} of {shape[0]}; save it again"
+                    )
+                yield np.frombuffer(data, dtype=dtype, count=count * prod(shape[1:])).reshape(count, *shape[1:])
+
     def listing(self) -> str:
         """Say what the file holds, as a part of a sentence."""
         more = f" and {len(self.heads) - _LISTED} more" if len(self.heads) > _LISTED else ""
@@ -114,7 +143,7 @@ def open_arrays(path: Path) -> ArrayFile:
 def _head(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> ArrayHead:
     name = info.filename.removesuffix(".npy")
     with archive.open(info) as member:
-        shape, dtype = _read_head(member)
+        shape, dtype, _ = _read_head(member)
         # What the head promises is compared with what is there, before anything of that size is asked of the machine.
         there, promised = info.file_size - member.tell(), prod(shape) * dtype.itemsize
     if not dtype.hasobject and there != promised:
@@ -122,11 +151,11 @@ def _head(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> ArrayH
     return ArrayHead(name, shape, "O" if dtype.hasobject else dtype.kind)
 
 
-def _read_head(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _read_head(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
     version = _npy.read_magic(member)
     read = _npy.read_array_header_1_0 if version == (1, 0) else _npy.read_array_header_2_0
-    shape, _, dtype = read(member)
-    return tuple(shape), np.dtype(dtype)
+    shape, fortran, dtype = read(member)
+    return tuple(shape), np.dtype(dtype), not fortran
 
 
 @contextmanager
