@@ -152,7 +152,12 @@ def _counted(file: ArrayFile, data: Sequence[ArrayHead], counts: Sequence[ArrayH
     if not lengths:
         raise BadInput(f"{file.path} has no array with a row for each sample; {file.listing()}")
     n = lengths.most_common(1)[0][0]
-    t_ns = motion_instants(file, n, None)
+    try:
+        t_ns = motion_instants(file, n, None)
+    except BadInput as error:
+        raise BadInput(
+            f"{file.path} has neither times nor a rate ({file.listing()}); save an array 't_ns' beside them, or 'fps'"
+        ) from error
     hz = round((n - 1) * 1e9 / int(t_ns[-1] - t_ns[0]), 6)
     return [
         _Plan(replace(_info(head), declared_hz=hz, counted=True), head, {}, _counts(n, counts), t_ns)

@@ -1,5 +1,6 @@
 """Tables of text as streams: CSV files of any robot, TUM and EuRoC text, tables with a row for each sample of many streams."""
 
+import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ from onbeat.read.vectors import Values
 from onbeat.record.joint_tables import open_joint_table
 from onbeat.record.tables import Column, TextTable, open_table
 
-__all__ = ("TABLE_SUFFIXES", "is_text", "open_text")
+__all__ = ("TABLE_SUFFIXES", "is_text", "open_text", "table_span_ns")
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".tum")
 _BLOCK = 1 << 19  # bytes
@@ -64,6 +65,28 @@ def open_text(path: Path) -> StreamRecording:
         joints=(lambda: open_joint_table(path, time=str(stamp.column.index), unit=stamp.unit)) if plain else None,
         notes=tuple(notes),
     )
+
+
+def table_span_ns(path: Path) -> tuple[int, int]:
+    """Give the earliest and the latest stamp of a table's first and last rows, ns, without reading what lies between.
+
+    Raises:
+        BadInput: it is no table, or has no times.
+    """
+    table = open_table(path)
+    offset = _offset(path, table.skip)
+    head = _head(path, table, offset)
+    layout = plan_columns(table, head)
+    with path.open("rb") as file:
+        file.seek(max(offset, file.seek(0, os.SEEK_END) - _HEAD // 4))
+        data = file.read(_HEAD)
+    data = data[data.find(b"\n") + 1 : data.rfind(b"\n") + 1] or b"\n"
+    tail = split_cells(np.frombuffer(data, dtype=np.uint8), table.delimiter, len(table.columns))
+    stamps = [t_ns[good] for t_ns, good in (layout.stamp.read(head), layout.stamp.read(tail))]
+    t_ns = np.concatenate(stamps)
+    if not len(t_ns):
+        raise BadInput(f"{path} has no times in its first rows; correct column {layout.stamp.column.name!r}")
+    return int(t_ns.min()), int(t_ns.max())
 
 
 def _offset(path: Path, lines: int) -> int:

@@ -204,7 +204,10 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
         with av.open(str(path)) as container:
             if not container.streams.video:
                 raise BadInput(f"{path} has no video stream; name a file that has pictures")
-            yield container, container.streams.video[0]
+            stream = container.streams.video[0]
+            if stream.codec_context is None or not stream.time_base:
+                raise Damaged(f"{path} does not say how its pictures are coded; copy or record it again")
+            yield container, stream
     except (av.FFmpegError, EOFError, ValueError) as error:
         if isinstance(error, BadInput):
             raise

@@ -1,5 +1,6 @@
 """Arrays by name in one file of NumPy (.npz), read without running what a file may hold: objects are refused."""
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -165,6 +166,9 @@ def _refusing(path: Path) -> Iterator[None]:
         yield
     except BadInput:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, KeyError) as error:
+    except (FileNotFoundError, PermissionError):
+        raise
+    # OSError: a place before the file's beginning, from a number that was changed
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, KeyError, OSError, struct.error) as error:
         said = " ".join(str(error).split())[:80].rstrip(".").lower() or type(error).__name__
         raise BadInput(f"{path} is no npz file, or is damaged or cut off ({said}); copy or save it again") from error
