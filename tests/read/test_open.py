@@ -89,6 +89,23 @@ def test_folder_of_many_recordings_lists_them(tmp_path: Path) -> None:
         open_streams(tmp_path)
 
 
+@pytest.mark.real_data
+def test_real_recording_of_ros_opens_whatever_it_is_called(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "recording.mcap"
+    path.write_bytes((data_dir / "evo" / "nav2_turtlebot.mcap").read_bytes())
+    expected = dict(rows_of(data_dir / "evo" / "nav2_turtlebot.mcap"))
+    assert rows_of(path) == expected
+    assert rows_of(tmp_path) == expected
+    path.rename(tmp_path / "data.bin")
+    assert rows_of(tmp_path / "data.bin") == expected
+
+
+def rows_of(path: Path) -> dict[str, int]:
+    with gather(open_streams(path)) as found:
+        assert found.damage == ""
+        return {name: len(series) for name, series in found.series.items()}
+
+
 def test_folder_of_nothing(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="holds nothing that onbeat reads"):
         open_streams(tmp_path)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from onbeat.errors import BadInput
 from onbeat.read.lerobot import open_lerobot_streams
+from onbeat.read.mcap import is_mcap, open_mcap
 from onbeat.read.streams import StreamRecording
 from onbeat.read.text import TABLE_SUFFIXES, is_text, open_text
 from onbeat.read.text_folder import open_text_folder, tables_of_one_recording
@@ -13,6 +14,7 @@ from onbeat.record.lerobot import find_lerobot
 __all__ = ("READS", "find_recordings", "open_streams")
 
 READS = "MCAP, ROS 1 and ROS 2 bags, LeRobot data sets, UMI's zarr, CSV, TUM and EuRoC text, npz, and videos (mp4, mkv, mov, avi)"
+_RUN = "recording.mcap"  # what a run of onbeat writes into its folder
 _PARTS = ("data", "meta", "videos")  # of a LeRobot data set
 _DEPTH = 6
 _LISTED = 6
@@ -58,6 +60,10 @@ def find_recordings(path: Path) -> list[Path]:
 
 
 def _open(path: Path, kind: str) -> StreamRecording:
+    if kind == "run":
+        return open_mcap(path / _RUN)
+    if kind == "mcap":
+        return open_mcap(path)
     if kind == "lerobot":
         return open_lerobot_streams(path)
     if kind == "npz":
@@ -89,7 +95,7 @@ def _folder_kind(path: Path) -> str:
     root = find_lerobot(path)
     if root is not None and (root == path or path.absolute().relative_to(root.absolute()).parts[0] in _PARTS):
         return "lerobot"
-    return "folder"
+    return "run" if (path / _RUN).is_file() else "folder"
 
 
 def _file_kind(path: Path) -> str:
@@ -99,6 +105,8 @@ def _file_kind(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(16)
     suffix = path.suffix.lower()
+    if is_mcap(path):
+        return "mcap"
     if suffix in (".parquet", ".json", ".jsonl") and find_lerobot(path) is not None:
         return "lerobot"
     if head[:4] in (b"PK\x03\x04", b"PK\x05\x06") or suffix == ".npz":
