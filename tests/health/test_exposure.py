@@ -38,9 +38,10 @@ def test_stamps_at_the_start(even_at: float) -> None:
     assert "start of the exposure" in verdict.sentence
 
 
-def test_stamps_at_the_end() -> None:
-    (verdict,) = said(1.0, 0.0)
-    assert "at its end" in verdict.sentence
+@pytest.mark.parametrize("even_at", [0.0, 1.0])
+def test_stamps_at_the_end(even_at: float) -> None:
+    (verdict,) = said(1.0, even_at)
+    assert "at the end" in verdict.sentence
 
 
 @pytest.mark.parametrize("even_at", [0.0, 1.0])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from onbeat.health.intervals import Rhythm, rhythm, rhythms, stamp_step, wilson
+from onbeat.health.intervals import Rhythm, off_line, rhythm, rhythms, wilson
 from tests.health.made import START_NS, evidence, healthy, line
 
 
@@ -65,37 +65,12 @@ def test_counted_stamps_have_no_rhythm_and_the_rest_is_found_once() -> None:
     assert rhythms(both) is rhythms(both)
 
 
-@pytest.mark.parametrize("step", [1_000_000_000, 10_000_000, 4_000_000, 1_000_000, 10_000])
-def test_decimal_step(step: int) -> None:
-    stamp, _ = healthy(np.random.default_rng(5), 20, 60, 0.05)
-    found = stamp_step(stamp // step * step)
-    assert found is not None
-    assert (found.ns, found.binary) == (step, False)
-
-
-def test_step_of_text_that_went_through_a_float() -> None:
-    stamp, _ = healthy(np.random.default_rng(6), 20, 60, 0.05)
-    seconds = np.array([float(f"{s / 1e9:.12g}") for s in stamp.tolist()])
-    found = stamp_step(np.rint(seconds * 1e9).astype(np.int64))
-    assert found is not None
-    assert found.ns == 10_000_000
-
-
-def test_step_of_a_32_bit_float_is_the_one_at_the_end() -> None:
-    stamp, _ = healthy(np.random.default_rng(7), 30, 60, 0.02)
-    seconds = ((stamp - stamp[0]) / 1e9 + 130_050).astype(np.float32)  # passes 131072 s, where the step doubles
-    found = stamp_step(np.rint(seconds.astype(np.float64) * 1e9).astype(np.int64))
-    assert found is not None
-    assert found.binary
-    assert found.ns == 1e9 / 128
-
-
-def test_stamps_of_nanoseconds_have_no_step() -> None:
-    stamp, _ = healthy(np.random.default_rng(8), 30, 60)
-    assert stamp_step(stamp) is None
-
-
 def test_interval_of_a_share() -> None:
     assert wilson(0, 0) == (0.0, 1.0)
     low, high = wilson(10, 100)
     assert (round(low, 4), round(high, 4)) == (0.0552, 0.1744)  # Brown, Cai, DasGupta 2001: formula (4)
+
+
+def test_even_stamps_lie_on_a_line() -> None:
+    stamp, _ = healthy(np.random.default_rng(9), 100, 60, 0.0)
+    assert np.abs(off_line(line("x", stamp_ns=stamp))).max() < 10

@@ -3,7 +3,7 @@ import pytest
 
 from onbeat.health import Timeline, Verdict
 from onbeat.health.intervals import rhythm
-from onbeat.health.samples import intervals_plot, judge_samples, lost_samples
+from onbeat.health.samples import judge_samples, lost_samples
 from tests.health.made import evidence, findings, healthy, line
 
 
@@ -117,8 +117,3 @@ def test_lost_samples_for_other_checks() -> None:
     whole, lossy = camera(rng), camera(rng, rng.random(3000) > 0.05)
     assert lost_samples(whole, rhythm(whole)) == 0
     assert lost_samples(lossy, rhythm(lossy)) > 100
-
-
-def test_plot_of_a_long_stream_is_small() -> None:
-    one = line("x", stamp_ns=np.arange(60_000) * 1000)
-    assert len(intervals_plot(one, 1000.0, "x").curves[0].x) <= 2500

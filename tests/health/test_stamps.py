@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from onbeat.health import Timeline, Verdict
-from onbeat.health.stamps import histogram_plot, judge_stamps, rounding
-from tests.health.made import START_NS, evidence, findings, healthy, line
+from onbeat.health.stamps import judge_stamps
+from tests.health.made import START_NS, evidence, healthy, line
 
 
 def said(*lines: Timeline) -> list[Verdict]:
@@ -32,44 +32,6 @@ def test_groups_of_arrivals_are_a_note() -> None:
     assert [v.level for v in said(line("imu", log_ns=START_NS + (np.arange(4000) // 8) * 20_000_000))] == ["note"]
 
 
-@pytest.mark.parametrize(("step", "hz"), [(10_000_000, 30), (1_000_000, 210), (4_000_000, 200), (1_000_000_000, 25)])
-@pytest.mark.parametrize("logged", [True, False])
-def test_rounded_stamps(step: int, hz: float, logged: bool) -> None:
-    stamp, log = healthy(np.random.default_rng(3), hz, 60)
-    more = {"log_ns": log} if logged else {}
-    (verdict,) = said(line("x", stamp_ns=stamp // step * step, **more))
-    assert verdict.fault == "quantised_stamps"
-    assert verdict.figures["step"].value == step / 1e9
-
-
-def test_stamps_of_a_32_bit_float() -> None:
-    stamp, log = healthy(np.random.default_rng(4), 100, 60)
-    seconds = ((stamp - stamp[0]) / 1e9 + 40_000).astype(np.float32).astype(np.float64)
-    (verdict,) = said(line("x", stamp_ns=np.rint(seconds * 1e9).astype(np.int64), log_ns=log))
-    assert verdict.figures["step"].value == 1 / 256
-    assert "32-bit float" in verdict.sentence
-
-
-def test_rounding_that_does_not_matter_is_no_finding() -> None:
-    stamp, _ = healthy(np.random.default_rng(5), 200, 60)
-    assert said(line("x", stamp_ns=stamp // 10_000 * 10_000)) == []
-    (note,) = said(line("x", stamp_ns=stamp // 100_000 * 100_000))
-    assert note.level == "note"
-
-
-def test_exact_grid_is_not_rounded_also_where_samples_are_missing() -> None:
-    grid = START_NS // 20_000_000 * 20_000_000 + np.arange(3000) * 20_000_000
-    keep = np.random.default_rng(6).random(3000) > 0.05
-    assert said(line("x", stamp_ns=grid)) == []
-    assert said(line("x", stamp_ns=grid[keep])) == []
-
-
-def test_steps_of_simulated_time_are_a_note() -> None:
-    stamp, _ = healthy(np.random.default_rng(7), 30, 60)
-    clock = line("/clock", log_ns=stamp)
-    assert findings(said(line("x", stamp_ns=stamp // 10_000_000 * 10_000_000), clock)) == []
-
-
 @pytest.mark.parametrize("kind", ["image", "joints"])
 def test_stamps_that_move_like_a_transport_were_taken_at_delivery(kind: str) -> None:
     rng = np.random.default_rng(8)
@@ -91,11 +53,3 @@ def test_uneven_loop_that_stamps_right_is_not_accused_of_delivery() -> None:
     rng = np.random.default_rng(10)
     stamp = START_NS + np.cumsum(1e7 * (0.9 + rng.exponential(0.1, 5000))).astype(np.int64)
     assert said(line("x", {"kind": "joints"}, stamp_ns=stamp, log_ns=stamp + 100_000)) == []
-
-
-def test_rounding_is_found_once() -> None:
-    stamp, _ = healthy(np.random.default_rng(11), 30, 60)
-    one = line("x", stamp_ns=stamp // 10_000_000 * 10_000_000)
-    all_of_it = evidence(one)
-    assert rounding(all_of_it, one) is rounding(all_of_it, one)
-    assert len(histogram_plot(one, "x").curves[0].x) == 160

@@ -1,4 +1,4 @@
-"""What the intervals of a stream look like: its true period, whether it has one, groups, and the step of its stamps."""
+"""What the intervals of a stream look like: its true period, whether it has one, and whether samples come in groups."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from onbeat.health.check import Evidence, Figure
 from onbeat.health.timeline import Timeline
 
-__all__ = ("Burst", "Rhythm", "Step", "rhythm", "rhythms", "stamp_step", "wilson")
+__all__ = ("Burst", "Rhythm", "off_line", "rhythm", "rhythms", "wilson")
 
 _FEWEST = 20  # intervals, below which nothing is said of a rate
 _NEAR = 0.3  # of a period: what counts as an interval of one period
@@ -36,19 +36,6 @@ class Burst:
     wait_ns: float
     inside_ns: float
     steady: float
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """All stamps are multiples of this: their clock ticks so, or a float or a text rounded them.
-
-    Args:
-        ns: The step.
-        binary: It is a power of two of a second, as a float rounds; else a decimal one, as a clock or a text does.
-    """
-
-    ns: float
-    binary: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +127,12 @@ def _refined(single: NDArray[np.int64], period: float) -> float:
         sums = single[: len(single) // size * size].reshape(-1, size)
         sums = sums[np.all(np.abs(sums) <= 8 * period, axis=1)].sum(axis=1)
         for _ in range(4):
-            total = float(np.rint(sums / period).sum())
-            if total <= 0 or float(sums.sum()) <= 0:
+            # Half a period off tells nothing; stamps in steps of half a period are off by just that.
+            told = sums[np.abs(sums / period - np.floor(sums / period) - 0.5) > 0.05]
+            total = float(np.rint(told / period).sum())
+            if total <= 0 or float(told.sum()) <= 0:
                 break
-            period = float(sums.sum()) / total
+            period = float(told.sum()) / total
     return period
 
 
@@ -198,53 +187,6 @@ def _burst(times: NDArray[np.int64], joined: NDArray[np.bool_]) -> tuple[Burst |
     return Burst(usual, wait, inside, steady), period, low, high
 
 
-def stamp_step(times: NDArray[np.int64]) -> Step | None:
-    """Find the step of which all these stamps are multiples, 1 us or more; None where there is none.
-
-    A float's step grows with its value, so it is looked for in the last quarter too.
-    """
-    for part in (times, times[-max(len(times) // 4, _FEWEST) :]):
-        for found in (_decimal_step(part), _binary_step(part)):
-            if found is not None:
-                return found
-    return None
-
-
-def _decimal_step(times: NDArray[np.int64]) -> Step | None:
-    from_first = times - times[0]
-    if len(np.unique(from_first)) < 3:
-        return None
-    for decade in range(9, 2, -1):
-        for digit in (5, 2, 1):
-            step = digit * 10**decade
-            # A text read through a float of epoch seconds is off by up to 240 ns.
-            if _off_grid(from_first, step) <= min(step // 100, 500):
-                multiples = (from_first + step // 2) // step
-                return Step(float(step * int(np.gcd.reduce(multiples))), False)
-    return None
-
-
-def _binary_step(times: NDArray[np.int64]) -> Step | None:
-    if len(np.unique(times)) < 3:
-        return None
-    seconds, rest = np.divmod(times, 1_000_000_000)
-    for power in range(10, -21, -1):
-        if power > 0:
-            on_grid = bool(np.all(rest == 0) and np.all(seconds % 2**power == 0))
-        else:
-            # In units of 2^power s; a nanosecond's rounding is 2^-power of these billionths.
-            left = (rest << -power) % 1_000_000_000
-            on_grid = bool(np.all(np.minimum(left, 1_000_000_000 - left) <= 1.01 * 2**-power))
-        if on_grid:
-            return Step(1e9 * 2.0**power, True)
-    return None
-
-
-def _off_grid(times: NDArray[np.int64], step: int) -> int:
-    rest = times % step
-    return int(np.minimum(rest, step - rest).max())
-
-
 def wilson(hits: int, n: int) -> tuple[float, float]:
     """Give the 95 % interval of a share, hits of n (Wilson, JASA 22, 1927)."""
     if n <= 0:
@@ -253,3 +195,15 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     middle, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
     scale = 1 + z * z / n
     return max((middle - half) / scale, 0.0), min((middle + half) / scale, 1.0)
+
+
+def off_line(line: Timeline) -> NDArray[np.float64]:
+    """Give how far the stamps are from a line through each 64 neighbours, ns; an even source's, against their count."""
+    times, size = line.t_ns, 64
+    count = np.arange(size) - (size - 1) / 2
+    parts = [np.zeros(1)]
+    for first in range(0, len(times) - size + 1, size):
+        block = (times[first : first + size] - times[first]).astype(np.float64)
+        block -= block.mean()
+        parts.append(block - count * float(count @ block) / float(count @ count))
+    return np.concatenate(parts)

@@ -6,15 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.health.check import Check, Evidence, Figure, Verdict
+from onbeat.health.interval_plots import histogram_plot, intervals_plot
 from onbeat.health.intervals import Rhythm, rhythms
-from onbeat.health.samples import intervals_plot, lost_samples
-from onbeat.health.stamps import histogram_plot, rounding
+from onbeat.health.rounding import rounding
+from onbeat.health.samples import lost_samples
 from onbeat.health.timeline import Timeline
 
 __all__ = ("PACE", "judge_pace")
 
 _RATE_OFF = 0.005
-_TENTH, _HUNDREDTH = 0.28, 0.55  # of the period: what a tenth and a hundredth of the intervals may be off
+_TENTH, _HUNDREDTH = 0.28, 0.5  # of the period: what a tenth and a hundredth of the intervals may be off
 _FEWEST = 100  # intervals, for a tail of one in a hundred
 _SLIP = 3  # samples that keep their period between two slips
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
+from onbeat.health.interval_plots import intervals_plot
 from onbeat.health.intervals import rhythms, wilson
-from onbeat.health.samples import intervals_plot
-from onbeat.health.stamps import rounding
+from onbeat.health.rounding import rounding
 from onbeat.health.timeline import Timeline
 
 __all__ = ("REPEATS", "judge_repeats")
@@ -39,14 +39,15 @@ def judge_repeats(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def _again(line: Timeline) -> NDArray[np.bool_] | None:
-    """Say of every row of the recording whether its content is that of the row before, impossibly; None where none can say."""
+    """Say of every row whether its content is that of the row before, impossibly, with a new stamp; None where none can say."""
+    clock = "stamp_ns" if line.has("stamp_ns") else "log_ns"
     kind, picture = line.info.kind, line.info.type.rpartition("/")[2] in _PICTURES
     if line.has("digest") and (kind == "image" or picture):
-        parts, last = [], np.empty(0, np.uint64)
+        parts, last = [np.zeros(1, dtype=bool)], line.series.rows(0, 1)
         for block in line.series.blocks():
-            digests = np.concatenate([last, block["digest"]])
-            parts.append(np.diff(digests) == 0 if len(last) else np.concatenate([[False], np.diff(digests) == 0]))
-            last = digests[-1:]
+            rows = np.concatenate([last, block])[0 if len(parts) > 1 else 1 :]
+            parts.append((np.diff(rows["digest"]) == 0) & (np.diff(rows[clock]) != 0))
+            last = rows[-1:]
         return np.concatenate(parts)
     if "value" not in (line.series.dtype.names or ()) or kind == "action":
         return None
@@ -56,7 +57,8 @@ def _again(line: Timeline) -> NDArray[np.bool_] | None:
     while first < line.n:
         rows = line.series.rows(max(first - overlap, 0), first + 65_536)
         lead = min(first, overlap)
-        parts.append(_frozen(rows["value"], kind)[lead:])
+        new = np.concatenate([[True], np.diff(rows[clock]) != 0])
+        parts.append((_frozen(rows["value"], kind) & new)[lead:])
         first += 65_536
     return np.concatenate(parts) if parts else None
 
@@ -78,6 +80,9 @@ def _frozen(values: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
     begins, ends = edges[::2], edges[1::2]  # steps begins..ends-1 are zero
     impossible = np.full(len(begins), noisy) | _went_on(steps, same, begins, ends)
+    if impossible.sum() >= 10:
+        # A cache that is read too often repeats in slow motion too, where one repeat by itself would prove nothing.
+        impossible |= ends - begins <= np.quantile((ends - begins)[impossible], 0.9)
     for begin, end in zip(begins[impossible].tolist(), ends[impossible].tolist(), strict=True):
         again[begin + 1 : end + 1] = True
     return again
@@ -153,16 +158,16 @@ def _repeated(line: Timeline, again: NDArray[np.bool_]) -> Verdict | None:
         what = f"the source froze {len(runs)} times, for up to {lasted / 1e9:.3g} s at {begin_s:.4g} s" if len(runs) > 1 else (
             f"the source froze for {lasted / 1e9:.3g} s at {begin_s:.4g} s"
         )  # fmt: skip
-        why = "new stamps on one old content"
+        why = "old content with new stamps"
     else:
         what = f"{count} of {len(again)} samples repeat the content before them, at most {longest} in a row"
-        why = "a cache is read faster than it is filled"
+        why = "read from a cache that is filled more slowly"
     low, high = wilson(count, len(again))
     return Verdict(
         "repeated_samples",
         (line.name,),
         "finding",
-        f"{what}: {100 * share:.2g} % of all samples are {why}",
+        f"{what}: {100 * share:.2g} % of all are {why}",
         {
             "share repeated": Figure(share, "1", low, high),
             "longest": Figure(lasted / 1e9, "s"),

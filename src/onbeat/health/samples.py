@@ -1,17 +1,18 @@
 """Which samples of a stream are missing: lost here and there, or silence for much longer than its period."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onbeat.health.check import Check, Curve, Evidence, Figure, Mark, Plot, Verdict
+from onbeat.health.check import Check, Evidence, Figure, Verdict
+from onbeat.health.interval_plots import intervals_plot
 from onbeat.health.intervals import Rhythm, rhythms, wilson
 from onbeat.health.timeline import Timeline
 
-__all__ = ("SAMPLES", "intervals_plot", "judge_samples", "lost_samples")
+__all__ = ("SAMPLES", "judge_samples", "lost_samples")
 
 _GAP_PERIODS, _GAP_NS = 5, 250_000_000
 _FEWEST_LOST = 3  # by intervals; two long intervals may be anything
@@ -19,7 +20,6 @@ _LEAST_SHARE = 0.001
 # Beyond, a stream without a count is rather published on change than lossy.
 _MOST_SHARE = 1 / 3
 _RATE_CHANGE = 8  # equal multiples in a row: the source changed its rate, as a camera does in the dark
-_ON_AND_OFF = ("action", "other")
 _COMMANDS = ("Twist", "TwistStamped", "Joy", "Path", "JointTrajectory", "Goal")
 
 
@@ -248,10 +248,10 @@ def _may_pause(mine: list[_Silence]) -> bool:
     line = mine[0].line
     if mine[0].lost is not None:
         return False
-    if line.info.kind in _ON_AND_OFF or line.info.type.rpartition("/")[2] in _COMMANDS or line.info.type.startswith("std_msgs/"):
+    if line.info.kind == "other" or line.info.type.rpartition("/")[2] in _COMMANDS or line.info.type.startswith("std_msgs/"):
         return True
     silent = sum(s.end_ns - s.start_ns for s in mine) / 1e9
-    return line.info.kind == "numbers" and len(mine) >= 3 and silent > 0.2 * line.span_s
+    return line.info.kind in ("numbers", "action") and (len(mine) >= 3 or silent > 0.2 * line.span_s)
 
 
 def _gap(evidence: Evidence, group: list[list[_Silence]]) -> Verdict:
@@ -294,31 +294,6 @@ def _gap(evidence: Evidence, group: list[list[_Silence]]) -> Verdict:
         intervals_plot(line, found.period_ns, "Intervals: silence", [(s.start_ns - begin, s.end_ns - begin) for s in mine[:20]]),
         frozenset({"dropped_samples", "jitter", "rate_not_held"}),
         sum(long_s),
-    )
-
-
-def intervals_plot(line: Timeline, period_ns: float, title: str, spans_ns: Iterable[tuple[int, int]] = ()) -> Plot:
-    """Draw intervals against time: 2000 of them, and all the longest ones.
-
-    Args:
-        line: The stream.
-        period_ns: Drawn beside them.
-        title: Of the picture.
-        spans_ns: What to mark, from the first row.
-    """
-    joined = line.neighbours
-    at = (line.t_ns[1:] - line.t_ns[0])[joined] / 1e9
-    steps = line.intervals_ns() / 1e6
-    keep = np.arange(len(steps))
-    if len(steps) > 2000:
-        keep = np.unique(np.concatenate([keep[:: len(steps) // 1500 + 1], np.argsort(np.abs(steps - period_ns / 1e6))[-500:]]))
-    ends = np.array([at[0], at[-1]]) if len(at) else np.zeros(2)
-    return Plot(
-        title,
-        "time (s)",
-        "interval (ms)",
-        (Curve("interval", at[keep], steps[keep], "dots"), Curve("period", ends, np.full(2, period_ns / 1e6), "line")),
-        tuple(Mark(a / 1e9, "gap", b / 1e9) for a, b in spans_ns),
     )
 
 

@@ -1,0 +1,222 @@
+"""Are stamps rounded, by their clock, a text or a float, and does it matter beside the period?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbeat.health.check import Evidence, Figure, Verdict
+from onbeat.health.interval_plots import histogram_plot
+from onbeat.health.intervals import off_line, rhythm
+from onbeat.health.timeline import Timeline
+
+__all__ = ("Rounding", "Step", "judge_rounding", "rounding", "stamp_step")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """All stamps are multiples of this: their clock ticks so, or a float or a text rounded them.
+
+    Args:
+        ns: The step.
+        binary: It is a power of two of a second, as a float rounds; else a decimal one, as a clock or a text does.
+    """
+
+    ns: float
+    binary: bool
+
+
+_STEP_SHARE, _STEP_NS = 0.05, 1_000_000  # of the period, and at all: beyond, rounding matters
+_NOTE_SHARE = 0.01
+_FEWEST = 20
+_CONSEQUENCES = frozenset(
+    {"jitter", "repeated_stamps", "dropped_samples", "rate_not_held", "one_period_late", "future_stamps", "gap", "bursts"}
+)
+_OF_CLOCKS = frozenset({"step", "slew", "drift", "skew", "rate_flips", "reference_died"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """Stamps of a stream that are rounded.
+
+    Args:
+        step: To what.
+        period_ns: Of the stream.
+    """
+
+    step: Step
+    period_ns: float
+
+
+def rounding(evidence: Evidence, line: Timeline) -> Rounding | None:
+    """Give the step of a stream's stamps where their intervals show that it rounds them; found once for all checks."""
+    known: dict[str, Rounding | None] = evidence.shared.setdefault("rounding", {})
+    if line.name not in known:
+        known[line.name] = _rounding(line) if line.has("stamp_ns") and len(line.rows) >= _FEWEST else None
+    return known[line.name]
+
+
+def _true_period(line: Timeline) -> float:
+    """Give the period without the help of stamps where the log times have one, else the mean interval of the stamps."""
+    if line.has("log_ns", "stamp_ns"):
+        logged = rhythm(line, "log_ns")
+        if logged.periodic:
+            return logged.period_ns
+    single = line.intervals_ns()
+    usual = single[single <= 20 * max(line.period_ns, 1.0)]
+    return float(usual.mean()) if len(usual) else 0.0
+
+
+def _rounding(line: Timeline) -> Rounding | None:
+    step = stamp_step(line.column("stamp_ns"))
+    if step is None:
+        return None
+    single = line.intervals_ns("stamp_ns")
+    period = _true_period(line)
+    if step.ns >= 0.15 * period:
+        if _off_grid_of(period, line, step):
+            return Rounding(step, period)
+        if step.ns >= 0.5 * period:
+            return Rounding(step, period) if _late_ones_round_up(single, step) else None
+    found = rhythm(line, "stamp_ns")
+    if found.periodic and found.burst is None and not line.has("log_ns"):
+        period = found.period_ns
+    ones = np.rint(single[(single > 0.45 * period) & (single < 1.55 * period)] / step.ns)
+    _, shares = np.unique(ones, return_counts=True)
+    seen = len(shares) > 1 and np.sort(shares)[-2] >= max(0.002 * len(ones), 3)
+    return Rounding(step, period) if seen else None
+
+
+def _off_grid_of(period: float, line: Timeline, step: Step) -> bool:
+    """Say whether stamps keep within a step of a line against their count, and not on it, as rounded stamps of an even source do.
+
+    Lost samples walk away from that line; a grid of one step to a sample lies on it.
+    """
+    single = line.intervals_ns("stamp_ns")
+    equal = float(np.mean(single == 0))
+    if abs(step.ns / period - round(step.ns / period)) < 0.02 * step.ns / period and equal < 0.02:
+        return False
+    low, high = np.quantile(off_line(line), (0.16, 0.84))
+    if not 0.15 < (high - low) / 2 / step.ns < 0.6:
+        return False
+    # Equal stamps may also be groups at arrival: then the log comes in groups too, or the groups' times are on no grid.
+    if line.has("log_ns"):
+        return equal < 0.05 or float(np.mean(line.intervals_ns("log_ns") < 0.1 * period)) < 0.5 * equal + 0.05
+    # Rounding an even source skips a step at even distances, losing samples of an exact one at random ones.
+    multiples = np.rint(single / step.ns)
+    apart = np.diff(np.flatnonzero(multiples != np.median(multiples)))
+    even = len(apart) < 5 or float(apart.std()) < 0.6 * float(apart.mean()) or equal > 0.02
+    return even and (step.binary or bool(np.all(line.column("stamp_ns") % int(step.ns) < 500)) or step.ns < 0.5 * period)
+
+
+def _late_ones_round_up(single: NDArray[np.int64], step: Step) -> bool:
+    """Say whether equal stamps follow a double interval, as of a late sample; a stamp that was reused comes before one."""
+    steps = np.rint(single / step.ns)
+    equal = np.flatnonzero(steps == 0)
+    equal = equal[(equal >= 2) & (equal + 2 < len(steps))]
+    return len(equal) >= 3 and float(np.mean((steps[equal - 1] == 2) | (steps[equal - 2] == 2))) > 0.5
+
+
+def _steady(line: Timeline, step: Step) -> bool:
+    """Say whether log minus stamp stays within two steps, so that what it does is the rounding's doing."""
+    if not line.has("log_ns", "stamp_ns"):
+        return False
+    delay = line.column("log_ns") - line.column("stamp_ns")
+    levels = [float(np.median(part)) for part in np.array_split(delay, 20)]
+    return max(levels) - min(levels) < 2 * step.ns
+
+
+def judge_rounding(evidence: Evidence, line: Timeline) -> Verdict | None:
+    """Name rounded stamps: a finding where it matters, a note where it can just be seen."""
+    found = rounding(evidence, line)
+    if found is None:
+        return None
+    step, period = found.step, found.period_ns
+    share = step.ns / period if period > 0 else 1.0
+    matters = share > _STEP_SHARE or step.ns > 1.001 * _STEP_NS
+    if not matters and share < _NOTE_SHARE:
+        return None
+    # A simulator's time goes in steps for everything in it: then stamps are not wrong.
+    simulated = any(name.rpartition("/")[2] == "clock" for name in evidence.timelines)
+    last_s = abs(int(line.t_ns[-1])) / 1e9
+    if step.binary:
+        why = f"as a 32-bit float of {step.ns * 2**23 / 1e9:.4g} s or more does"
+    elif last_s > 1e9:
+        digits = max(10 + round(-np.log10(step.ns / 1e9)), 10)
+        why = f"as {digits} digits of epoch seconds do"
+    else:
+        why = "by their clock, or by too few digits"
+    many = f", {step.ns / period:.3g} samples to one stamp" if share > 1.5 else f" at a period of {period / 1e6:.4g} ms"
+    return Verdict(
+        "quantised_stamps",
+        (line.name,),
+        "finding" if matters and not simulated else "note",
+        f"stamps are rounded to {_time(step.ns)}, {why}{many}: each is wrong by up to {_time(step.ns / 2)}",
+        {
+            "step": Figure(step.ns / 1e9, "s"),
+            "error (std)": Figure(step.ns / 1e9 / 12**0.5, "s"),
+            "step over period": Figure(share, "1"),
+        },
+        "print a few raw stamps of the source with all digits, before the file is written: where they lie between the steps, "
+        "the writer rounded them, else the source's clock ticks so",
+        "keep stamps as integer nanoseconds, or as float64 since the start of the recording; where the clock itself ticks so "
+        "coarsely, fit a line through stamp against count and take the stamps from it",
+        histogram_plot(line, "Stamp differences: only multiples of one step"),
+        _CONSEQUENCES | (_OF_CLOCKS if _steady(line, step) else frozenset()),
+        step.ns / 2e9,
+    )
+
+
+def stamp_step(times: NDArray[np.int64]) -> Step | None:
+    """Find the step of which all these stamps are multiples, 1 us or more; None where there is none.
+
+    A float's step grows with its value, so it is looked for in the last quarter too.
+    """
+    for part in (times, times[-max(len(times) // 4, _FEWEST) :]):
+        for found in (_decimal_step(part), _binary_step(part)):
+            if found is not None:
+                return found
+    return None
+
+
+def _decimal_step(times: NDArray[np.int64]) -> Step | None:
+    from_first = times - times[0]
+    if len(np.unique(from_first)) < 3:
+        return None
+    for decade in range(9, 2, -1):
+        for digit in (5, 2, 1):
+            step = digit * 10**decade
+            # A text read through a float of epoch seconds is off by up to 240 ns.
+            if _off_grid(from_first, step) <= min(step // 100, 500):
+                multiples = (from_first + step // 2) // step
+                return Step(float(step * int(np.gcd.reduce(multiples))), False)
+    return None
+
+
+def _binary_step(times: NDArray[np.int64]) -> Step | None:
+    from_first = times - times.min()
+    if len(np.unique(from_first)) < 3:
+        return None
+    seconds, rest = np.divmod(from_first, 1_000_000_000)
+    for power in range(10, -21, -1):
+        if power > 0:
+            on_grid = bool(np.all(rest == 0) and np.all(seconds % 2**power == 0))
+        else:
+            # In units of 2^power s; each of two times is rounded to a nanosecond, which is 2^-power of these billionths.
+            left = (rest << -power) % 1_000_000_000
+            on_grid = bool(np.all(np.minimum(left, 1_000_000_000 - left) <= 2.01 * 2**-power))
+        if on_grid:
+            return Step(1e9 * 2.0**power, True)
+    return None
+
+
+def _off_grid(times: NDArray[np.int64], step: int) -> int:
+    rest = times % step
+    return int(np.minimum(rest, step - rest).max())
+
+
+def _time(ns: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.4g} {unit}"
+    return f"{ns:.3g} ns"
