@@ -1,3 +1,5 @@
+import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -6,8 +8,8 @@ from numpy.typing import NDArray
 
 from onbeat.health.check import Verdict
 from onbeat.health.motion import MOTION
-from onbeat.read.streams import StreamInfo
-from tests.health.motion_streams import FloatArray, evidence, position, rate, recorded, stream, tones
+from onbeat.read.streams import Frame, StreamInfo, row_dtype
+from tests.health.motion_streams import START_NS, FloatArray, evidence, position, rate, recorded, stream, tones
 
 Made = tuple[StreamInfo, NDArray[Any]]
 MOTION_TONES = tones(np.random.default_rng(11), 3)
@@ -89,3 +91,38 @@ def test_stream_at_rest_and_stream_without_motion_are_not_spoken_of() -> None:
     rest = stream("rest", "joints", t_s, np.zeros((len(t_s), 3)))
     assert judged(gyro(), rest, stream("temperature", "numbers", t_s, t_s[:, None])) == []
     assert judged(gyro()) == []
+
+
+def filmed(late_s: float, count: int = 500) -> tuple[Made, list[Frame]]:
+    """A camera on the arm: its picture shifts as two of the joints turn."""
+    t_s = np.arange(0.01, 0.01 + count / 30, 1 / 30)[:count]
+    shift = 40 * position(MOTION_TONES, t_s)
+    pattern = np.random.default_rng(0).uniform(0, 255, (24, 32)).repeat(12, axis=0).repeat(12, axis=1)
+    pattern = np.mean([np.roll(pattern, (i, j), (0, 1)) for i in range(-6, 7, 3) for j in range(-6, 7, 3)], axis=0)
+    x, y = (np.rint(shift[:, k]).astype(int) for k in (0, 1))
+    frames = [Frame(k, np.roll(pattern, (y[k], x[k]), (0, 1))[80:200, 100:260].astype(np.uint8)) for k in range(count)]
+    rows = np.zeros(count, row_dtype(("stamp_ns", "log_ns")))
+    rows["stamp_ns"] = START_NS + np.rint((t_s + late_s) * 1e9).astype(np.int64)
+    rows["log_ns"] = rows["stamp_ns"] + 1_000_000
+    return (StreamInfo("wrist camera", "image"), rows), frames
+
+
+def test_camera_that_is_stamped_at_delivery_is_behind_the_joints() -> None:
+    pytest.importorskip("cv2")
+    made, pictures = filmed(0.11)
+    recording = replace(recorded(made, arm()), frames=lambda name, most: iter(pictures[:most]))
+    gathered, seen = evidence(recording)
+    with gathered:
+        (found,) = MOTION.judge(seen)
+    assert (found.fault, found.streams) == ("offset", ("wrist camera", "joints"))
+    assert found.figures["offset"].value == pytest.approx(0.11, abs=4e-3)
+
+
+def test_without_opencv_pictures_are_unjudged_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    made, pictures = filmed(0.0, 100)
+    gathered, seen = evidence(replace(recorded(made, arm()), frames=lambda name, most: iter(pictures[:most])))
+    with gathered:
+        (said,) = MOTION.judge(seen)
+    assert said.level == "unjudged"
+    assert "onbeat[vision]" in said.sentence

@@ -1,17 +1,20 @@
 """Are two streams that see the same motion shifted in time? Each against the one that sees it best, in three thirds."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
 
 import numpy as np
 
 from onbeat.calibrate.interval import t_quantile
+from onbeat.errors import OnbeatError
 from onbeat.health.agree import Agreement, agree
 from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
 from onbeat.health.excerpts import Moving, excerpts, moves
-from onbeat.health.signals import MOVING, motion_between, spans
+from onbeat.health.flow import camera
+from onbeat.health.signals import motion_between, spans
+from onbeat.health.timeline import Timeline
 
 __all__ = ("MOTION", "Late", "Unsaid", "offsets")
 
@@ -25,7 +28,9 @@ MOST_STREAMS = 8
 MOST_CLOSURES = 3
 PLOTTED_S = 6.0
 MOST_POINTS = 1500
-_BEST_FIRST = ("rotation", "pose", "joints", "image")
+# The kinds whose values are a motion, those that see it best first.
+BEST_FIRST = ("rotation", "pose", "joints")
+MOST_FRAMES = 1200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,38 +74,60 @@ class Unsaid:
 def offsets(evidence: Evidence) -> tuple[Late | Unsaid, ...]:
     """Measure every stream that carries motion against one reference; the result is kept in ``evidence.shared``."""
     if "offsets" not in evidence.shared:
-        evidence.shared["offsets"] = tuple(_offsets(_moving(evidence)))
+        evidence.shared["offsets"] = tuple(_offsets(evidence))
     found: tuple[Late | Unsaid, ...] = evidence.shared["offsets"]
     return found
 
 
-def _moving(evidence: Evidence) -> list[Moving]:
-    """Give the streams that may see the motion, the reference first."""
-    found = [
-        Moving(name, one.info.kind, one.period_ns, spans(one), partial(motion_between, one))
-        for name, one in evidence.timelines.items()
-        if one.info.kind in MOVING and one.has("stamp_ns") and 0 < one.period_ns < 1e9 / SLOWEST_HZ
-    ]
-    found = sorted(found, key=lambda one: (_BEST_FIRST.index(one.kind), one.period_ns))
-    return found[:MOST_STREAMS]
-
-
-def _offsets(streams: list[Moving]) -> Iterator[Late | Unsaid]:
+def _offsets(evidence: Evidence) -> Iterator[Late | Unsaid]:
+    streams = _moving(evidence)
+    seen, unseen = _cameras(evidence, streams)
+    streams = [*streams, *seen][:MOST_STREAMS]
+    yield from unseen
     if len(streams) < 2:
         return
-    reference, found, unsaid = streams[0], {}, []
+    reference = streams[0]
+    found: dict[str, Late] = {}
     for one in streams[1:]:
         late = _late(one, reference)
         if isinstance(late, Unsaid):
-            unsaid.append(late)
+            yield late
         elif late is not None:
             found[one.name] = late
-    closures = _closures([one for one in streams[1:] if one.name in found], found)
-    for name, late in found.items():
-        closure = closures.get(name)
-        half = late.half_s if closure is None else max(late.half_s, abs(closure) / sqrt(3))
-        yield Late(name, reference.name, late.value_s, half, late.thirds_s, closure, late.period_s, late.agreement)
-    yield from unsaid
+    yield from _closed([one for one in streams[1:] if one.name in found], found)
+
+
+def _moving(evidence: Evidence) -> list[Moving]:
+    """Give the streams whose values are a motion, the reference first."""
+    found = [
+        Moving(name, one.info.kind, one.period_ns, spans(one), partial(motion_between, one))
+        for name, one in evidence.timelines.items()
+        if one.info.kind in BEST_FIRST and _is_stamped(one)
+    ]
+    return sorted(found, key=lambda one: (BEST_FIRST.index(one.kind), one.period_ns))
+
+
+def _is_stamped(timeline: Timeline) -> bool:
+    return timeline.has("stamp_ns") and 0 < timeline.period_ns < 1e9 / SLOWEST_HZ
+
+
+def _cameras(evidence: Evidence, others: list[Moving]) -> tuple[list[Moving], list[Unsaid]]:
+    """Look at the pictures of a recording that has other motion, or two cameras; say why where that cannot be done."""
+    frames = evidence.recording.frames
+    cameras = [one for one in evidence.timelines.values() if one.info.kind == "image" and _is_stamped(one)]
+    if frames is None or len(others) + len(cameras) < 2:
+        return [], []
+    most = min(MOST_FRAMES, 2 * MOST_FRAMES // max(len(cameras), 1))
+    found, unseen = [], []
+    for one in cameras:
+        try:
+            seen = camera(one, frames, most)
+        except OnbeatError as error:
+            unseen.append(Unsaid(one.name, others[0].name if others else cameras[-1].name, str(error)))
+            continue
+        if seen is not None:
+            found.append(seen)
+    return found, unseen
 
 
 def _late(stream: Moving, reference: Moving) -> Late | Unsaid | None:
@@ -125,17 +152,21 @@ def _late(stream: Moving, reference: Moving) -> Late | Unsaid | None:
     return Late(stream.name, reference.name, -value, half, thirds, None, period_s, found)
 
 
-def _closures(streams: list[Moving], found: Mapping[str, Late]) -> dict[str, float]:
-    """Go around the triangles of the reference and two more streams: what does not sum up to nothing is error."""
-    worst: dict[str, float] = {}
-    pairs = [(a, b) for k, a in enumerate(streams) for b in streams[k + 1 :]][:MOST_CLOSURES]
-    for a, b in pairs:
-        between = _late(b, a)
+def _closed(streams: list[Moving], found: dict[str, Late]) -> Iterable[Late]:
+    """Go around the triangles of the reference and two more streams: what does not sum up to nothing is error.
+
+    Each side has its part of it, as its own interval is of all three.
+    """
+    pairs = [(a.name, b.name, _late(b, a)) for k, a in enumerate(streams) for b in streams[k + 1 : k + 2]][:MOST_CLOSURES]
+    for a, b, between in pairs:
         if isinstance(between, Late):
-            left = found[a.name].value_s + between.value_s - found[b.name].value_s
-            for name in (a.name, b.name):
-                worst[name] = max(worst.get(name, 0.0), left, key=abs)
-    return worst
+            left = found[a].value_s + between.value_s - found[b].value_s
+            whole = sqrt(found[a].half_s ** 2 + found[b].half_s ** 2 + between.half_s**2)
+            for name in (a, b):
+                closure = max(found[name].closure_s or 0.0, left, key=abs)
+                half = max(found[name].half_s, abs(left) * found[name].half_s / whole)
+                found[name] = replace(found[name], half_s=half, closure_s=closure)
+    return found.values()
 
 
 def _judge(evidence: Evidence) -> Iterator[Verdict]:
