@@ -1,74 +1,28 @@
 """Are two streams that see the same motion shifted in time? Each against the one that sees it best, in three thirds."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
 
-from onbeat.calibrate.interval import t_quantile
 from onbeat.errors import OnbeatError
-from onbeat.health.agree import Agreement, agree
-from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
-from onbeat.health.excerpts import Moving, excerpts, moves
+from onbeat.health.check import Check, Evidence, Figure, Verdict
+from onbeat.health.excerpts import Moving
 from onbeat.health.flow import camera
-from onbeat.health.signals import motion_between, spans
+from onbeat.health.lateness import LEAST_S, Late, Unsaid, lateness, lateness_plot, moving
 from onbeat.health.timeline import Timeline
 
-__all__ = ("MOTION", "Late", "Unsaid", "offsets")
+__all__ = ("MOTION", "offsets")
 
-# Smaller offsets matter less than what hardware, drivers and models of cameras leave.
-LEAST_S = 0.002
-LEAST_PERIODS = 0.1
 # An offset that is a period within so much of one is the neighbour's stamp.
 NEIGHBOUR = 0.15
 SLOWEST_HZ = 4.0
 MOST_STREAMS = 8
 MOST_CLOSURES = 3
-PLOTTED_S = 6.0
-MOST_POINTS = 1500
 # The kinds whose values are a motion, those that see it best first.
 BEST_FIRST = ("rotation", "pose", "joints")
 MOST_FRAMES = 1200
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Late:
-    """By how much a stream's stamps are later than those of the reference.
-
-    Args:
-        stream, reference: Their names.
-        value_s: Later by so much.
-        half_s: Half-width of the 95 % interval: the greatest of the estimate's own, the thirds' scatter and what closure leaves.
-        thirds_s: The same of each third that could say.
-        closure_s: Greatest sum around a triangle of streams; None where there is none.
-        period_s: Usual interval of the slower stream.
-        agreement: What it rests on; t_reference = t_stream + value.
-    """
-
-    stream: str
-    reference: str
-    value_s: float
-    half_s: float
-    thirds_s: tuple[float, ...]
-    closure_s: float | None
-    period_s: float
-    agreement: Agreement
-
-    @property
-    def limit_s(self) -> float:
-        """What an offset has to exceed to matter."""
-        return max(LEAST_S, LEAST_PERIODS * self.period_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Unsaid:
-    """Why the offset between two streams that move cannot be told."""
-
-    stream: str
-    reference: str
-    reason: str
 
 
 def offsets(evidence: Evidence) -> tuple[Late | Unsaid, ...]:
@@ -89,7 +43,7 @@ def _offsets(evidence: Evidence) -> Iterator[Late | Unsaid]:
     reference = streams[0]
     found: dict[str, Late] = {}
     for one in streams[1:]:
-        late = _late(one, reference)
+        late = lateness(one, reference)
         if isinstance(late, Unsaid):
             yield late
         elif late is not None:
@@ -99,11 +53,7 @@ def _offsets(evidence: Evidence) -> Iterator[Late | Unsaid]:
 
 def _moving(evidence: Evidence) -> list[Moving]:
     """Give the streams whose values are a motion, the reference first."""
-    found = [
-        Moving(name, one.info.kind, one.period_ns, spans(one), partial(motion_between, one))
-        for name, one in evidence.timelines.items()
-        if one.info.kind in BEST_FIRST and _is_stamped(one)
-    ]
+    found = [moving(one) for one in evidence.timelines.values() if one.info.kind in BEST_FIRST and _is_stamped(one)]
     return sorted(found, key=lambda one: (BEST_FIRST.index(one.kind), one.period_ns))
 
 
@@ -130,34 +80,12 @@ def _cameras(evidence: Evidence, others: list[Moving]) -> tuple[list[Moving], li
     return found, unseen
 
 
-def _late(stream: Moving, reference: Moving) -> Late | Unsaid | None:
-    pieces = excerpts(reference, stream)
-    if not pieces or not moves([e.a for e in pieces]) or not moves([e.b for e in pieces]):
-        return None
-    found = agree(pieces)
-    if found is None:
-        return None
-    value, ci95 = found.result.value, found.result.ci95
-    if value is None or ci95 is None:
-        return Unsaid(stream.name, reference.name, found.result.reason)
-    thirds = tuple(-r.value for r in found.thirds if r.value is not None)
-    if len(thirds) < 2:
-        return Unsaid(
-            stream.name,
-            reference.name,
-            f"all of it says {_ms(-value)}, but only {len(thirds)} of its three thirds can say; record longer, or move more",
-        )
-    half = max(ci95, t_quantile(len(thirds) - 1) * float(np.std(thirds, ddof=1)) / sqrt(len(thirds)))
-    period_s = max(stream.period_ns, reference.period_ns) / 1e9
-    return Late(stream.name, reference.name, -value, half, thirds, None, period_s, found)
-
-
 def _closed(streams: list[Moving], found: dict[str, Late]) -> Iterable[Late]:
     """Go around the triangles of the reference and two more streams: what does not sum up to nothing is error.
 
     Each side has its part of it, as its own interval is of all three.
     """
-    pairs = [(a.name, b.name, _late(b, a)) for k, a in enumerate(streams) for b in streams[k + 1 : k + 2]][:MOST_CLOSURES]
+    pairs = [(a.name, b.name, lateness(b, a)) for k, a in enumerate(streams) for b in streams[k + 1 : k + 2]][:MOST_CLOSURES]
     for a, b, between in pairs:
         if isinstance(between, Late):
             left = found[a].value_s + between.value_s - found[b].value_s
@@ -232,7 +160,7 @@ def _verdict(evidence: Evidence, late: Late, reference_is_wrong: bool) -> Verdic
         _figures(late, value_s),
         confirm,
         fix,
-        _plot(late),
+        lateness_plot(late),
         frozenset({"offset"}) if neighbour else frozenset(),
         abs(value_s),
     )
@@ -284,29 +212,7 @@ def _unsteady(late: Late) -> Verdict:
         "unjudged",
         f"the offset between {late.stream} and {late.reference} is no single number: {parts} ms in the three thirds",
         _figures(late, late.value_s),
-        plot=_plot(late),
-    )
-
-
-def _plot(late: Late) -> Plot:
-    """Draw both signals where they are liveliest, as stamped and with the offset taken out."""
-    found = late.agreement
-    a_s, b_s = found.a_t_ns / 1e9, found.b_t_ns / 1e9
-    a, b = ((x - x.mean()) / max(float(x.std()), 1e-300) for x in (found.a, found.b))
-    energy = np.convolve(np.abs(b), np.ones(min(len(b), max(1, round(PLOTTED_S / late.period_s)))), mode="same")
-    middle_s = float(b_s[int(np.argmax(energy))])
-    in_a, in_b = (np.flatnonzero(np.abs(t - middle_s) <= PLOTTED_S / 2) for t in (a_s, b_s))
-    in_a, in_b = (x[:: max(1, -(-len(x) // MOST_POINTS))] for x in (in_a, in_b))
-    zero_s = middle_s - PLOTTED_S / 2
-    return Plot(
-        f"The same motion in {late.stream} and {late.reference} ({found.what})",
-        "time (s)",
-        "rate (of its deviation)",
-        (
-            Curve(late.reference, a_s[in_a] - zero_s, a[in_a]),
-            Curve(f"{late.stream}, as stamped", b_s[in_b] - zero_s, b[in_b], "dots"),
-            Curve(f"{late.stream}, moved by {-late.value_s * 1e3:.1f} ms", b_s[in_b] - zero_s - late.value_s, b[in_b]),
-        ),
+        plot=lateness_plot(late),
     )
 
 

@@ -14,7 +14,7 @@ __all__ = ("MOVING", "Motion", "Span", "motion_between", "motion_of", "spans")
 FloatArray = NDArray[np.float64]
 
 # Kinds of streams whose values are a motion.
-MOVING = ("joints", "pose", "rotation")
+MOVING = ("joints", "action", "pose", "rotation")
 # A rate is a difference over at least this long: the noise of stamps and of positions counts by what it is divided by.
 BASELINE_S = 0.02
 # Across a longer hole than so many usual steps there is no rate.
