@@ -34,9 +34,9 @@ _UNREADABLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Description:
-    """What a file says of the messages of a topic.
+    """What a file says of the messages of a topic, compared by identity.
 
     Args:
         topic: Where they were sent.
