@@ -27,7 +27,7 @@ def test_frozen_source_repeats_one_content_with_new_stamps() -> None:
     assert truth.parameters["repeated"] == pytest.approx(299)
     for field in ("stamp_ns", "log_ns", "seq"):
         np.testing.assert_array_equal(after[field], before[field])
-    for field in ("value", "digest"):
+    for field in ("value", "digest", "exposure_ns"):
         np.testing.assert_array_equal(after[field][2000:2300], np.repeat(before[field][2000:2001], 300, axis=0))
         np.testing.assert_array_equal(after[field][2300:], before[field][2300:])
 

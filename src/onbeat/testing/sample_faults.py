@@ -64,7 +64,7 @@ def _repeated_samples(seen: Seen, given: Parameters, rng: np.random.Generator) -
         # The number of the row that gives the content; one of an earlier batch is the row that was held.
         source = first + inside - (first + inside - began) % each
         repeated: NDArray[Any] = rows.copy()
-        for field in ("value", "digest"):
+        for field in ("value", "digest", "exposure_ns"):
             if field in seen.fields:
                 repeated[field][inside] = rows[field][np.maximum(source - first, 0)]
                 if held is not None:

@@ -15,8 +15,8 @@ __all__ = ("write_mcap",)
 
 _SECOND_NS = 1_000_000_000
 _EXPOSED = "onbeat_msgs/msg/CompressedImage"
-# The usual compressed image, with what a camera knows of its frame beside the picture.
-_EXPOSED_TEXT = "std_msgs/Header header\nuint32 seq\nint64 exposure_ns\nstring format\nuint8[] data\n"
+# The usual compressed image, with the exposure beside the picture.
+_EXPOSED_TEXT = "std_msgs/Header header\nint64 exposure_ns\nstring format\nuint8[] data\n"
 
 
 class _Row(NamedTuple):
@@ -124,7 +124,7 @@ def _form(store: Any, info: StreamInfo, fields: tuple[str, ...], image_bytes: in
         return types["sensor_msgs/msg/CompressedImage"](header(row), "jpeg", _payload(row, image_bytes))
 
     def exposed(row: _Row) -> Any:
-        return types[_EXPOSED](header(row), row.seq & 0xFFFFFFFF, row.exposure_ns, "jpeg", _payload(row, image_bytes))
+        return types[_EXPOSED](header(row), row.exposure_ns, "jpeg", _payload(row, image_bytes))
 
     def numbers(row: _Row) -> Any:
         layout = types["std_msgs/msg/MultiArrayLayout"]([], 0)
