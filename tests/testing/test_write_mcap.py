@@ -47,9 +47,7 @@ def test_rig_is_read_by_other_programs_with_all_that_it_has(tmp_path: Path) -> N
     got, rows = all_of("/tracker/pose", lambda m: (m.pose.position.z, m.pose.orientation.w, m.pose.orientation.z))
     np.testing.assert_array_equal(got, rows["value"][:, [2, 3, 6]])
     got, rows = all_of(STREAMS[0], lambda m: (m.exposure_ns, int.from_bytes(m.data[2:10].tobytes(), "little")))
-    np.testing.assert_array_equal(
-        np.array(got, dtype=object), np.array([rows[f] for f in ("exposure_ns", "digest")], object).T
-    )
+    np.testing.assert_array_equal(np.array(got, dtype=object), np.array([rows[f] for f in ("exposure_ns", "digest")], object).T)
 
 
 def test_streams_of_every_sort_have_a_type(tmp_path: Path) -> None:
