@@ -14,7 +14,7 @@ from onbeat.errors import BadInput, OnbeatError
 from onbeat.read.open import find_recordings, open_streams
 from onbeat.read.spool import gather
 
-FUZZED = settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+FUZZED = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 def table() -> bytes:

@@ -24,7 +24,8 @@ _DATE = re.compile(
     r"(?:Z|(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d))?"
 )
 _YEARS = (1678, 2261)  # that int64 nanoseconds hold
-_DIGITS = 18  # of them int64 holds any
+_DIGITS = 19  # of them uint64 holds any; instants since 1970 have as many in nanoseconds
+_PLACES = 18
 _TENS = 10.0 ** np.arange(23)  # exact as floats, so that a quotient of exact numbers is rounded once
 _WHOLE_TENS = 10 ** np.arange(19, dtype=np.int64)
 
@@ -174,7 +175,8 @@ def _decimals(cells: Cells, column: int) -> tuple[NDArray[np.int64], NDArray[np.
     negative = (sign == ord("-")) & (starts < ends)
     starts = starts + (negative | ((sign == ord("+")) & (starts < ends)))
     n = len(starts)
-    mantissa, places, digits = (np.zeros(n, dtype=np.int64) for _ in range(3))
+    mantissa = np.zeros(n, dtype=np.uint64)
+    places, digits = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     points, good = np.zeros(n, dtype=np.int8), ends - starts <= _WIDEST
     longest = int(np.clip((ends - starts).max(initial=0), 0, _WIDEST))
     for k in range(longest):
@@ -185,13 +187,14 @@ def _decimals(cells: Cells, column: int) -> tuple[NDArray[np.int64], NDArray[np.
         is_digit = (digit < 10) & inside
         is_point = (byte == ord(".")) & inside
         good &= is_digit | is_point | ~inside
-        mantissa = np.where(is_digit & (digits < _DIGITS), mantissa * 10 + digit, mantissa)
+        mantissa = np.where(is_digit & (digits < _DIGITS), mantissa * np.uint64(10) + digit, mantissa)
         digits += is_digit & ((mantissa > 0) | (digits > 0))
         places += is_digit & (points > 0)
         points += is_point
     some = (ends - starts) > points
-    good &= some & (points <= 1) & (digits <= _DIGITS) & (places <= _DIGITS)
-    return np.where(negative, -mantissa, mantissa), places, good
+    good &= some & (points <= 1) & (digits <= _DIGITS) & (places <= _PLACES) & (mantissa < 2**63)
+    whole = np.where(good, mantissa, 0).astype(np.int64)
+    return np.where(negative, -whole, whole), places, good
 
 
 def _dates(cells: Cells, column: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -212,6 +212,7 @@ class _Reader:
         self._faults = _Faults()
         self._streams: dict[str, list[_Rows]] = {}
         self._stop = ""
+        self._numbers: dict[int, tuple[NDArray[np.float64], NDArray[np.bool_]]] = {}
 
     def read(self) -> Iterator[Batch]:
         with self._path.open("rb") as file:
@@ -255,6 +256,7 @@ class _Reader:
 
     def _block(self, data: bytes, cut: bool) -> Iterator[Batch]:
         cells = split_cells(np.frombuffer(data, dtype=np.uint8), self._table.delimiter, len(self._table.columns))
+        self._numbers.clear()
         lost = np.zeros(cells.line_count, dtype=bool)
         self._odd_lines(cells, cut, lost)
         bad = np.zeros(len(cells), dtype=bool)
@@ -325,6 +327,12 @@ class _Reader:
                 bad |= wrong
         return fields
 
+    def _column(self, cells: Cells, index: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Read a column of this block once, however many streams it serves."""
+        if index not in self._numbers:
+            self._numbers[index] = numbers(cells, index)
+        return self._numbers[index]
+
     def _names(self, cells: Cells) -> Iterator[tuple[str, NDArray[np.bool_]]]:
         """Give the name of each stream in a block, and which rows are its own."""
         topic = self._layout.topic
@@ -367,7 +375,7 @@ class _Reader:
             filled &= ~cells.empty(index)
         columns: list[NDArray[np.float64]] = []
         for index, scale in zip(one.values.indices, one.values.scales, strict=True):
-            values, good = numbers(cells, index)
+            values, good = self._column(cells, index)
             wrong = filled & ~good
             self._bad_cells(cells, self._table.columns[index], wrong, cut)
             bad |= wrong
