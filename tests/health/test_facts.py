@@ -54,3 +54,9 @@ def test_streams_without_a_rate_have_none(stamps: list[int]) -> None:
     one = facts(stamp_ns=np.array(stamps))
     assert one.rate_hz is None or one.rate_hz > 0
     assert one.n == len(stamps)
+
+
+def test_a_steady_beat_is_no_rounding() -> None:
+    one = facts(stamp_ns=np.arange(50) * 10_000_000)
+    assert one.stamp is not None
+    assert one.stamp.step_ns == 0

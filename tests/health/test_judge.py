@@ -1,9 +1,12 @@
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from types import MappingProxyType
 
 import pytest
 
+import onbeat.health
 from onbeat.errors import BadInput, MissingExtra
 from onbeat.health import Check, Evidence, Figure, Verdict
 from onbeat.health.faults import FAULTS
@@ -96,6 +99,16 @@ def test_checks_are_chosen_by_fault() -> None:
     assert [check.name for check in checks_for([], checks)] == ["clocks", "stamps"]
     with pytest.raises(BadInput, match=r"no check names a fault 'skw'; did you mean 'skew'\?"):
         checks_for(["skw"], checks)
+
+
+def test_every_check_of_the_room_is_asked() -> None:
+    offered = {
+        value
+        for module in iter_modules(onbeat.health.__path__)
+        for value in vars(import_module(f"onbeat.health.{module.name}")).values()
+        if isinstance(value, Check)
+    }
+    assert {check.name for check in offered - set(CHECKS)} == set(), "add it to CHECKS of health/judge.py"
 
 
 def test_every_check_names_known_faults_and_has_a_name_of_its_own() -> None:

@@ -1,7 +1,7 @@
 import re
 from pathlib import Path
 
-from onbeat.health import Verdict
+from onbeat.health import Figure, Verdict
 from onbeat.report import run_folder
 from onbeat.report.check import CheckReport
 from onbeat.report.check_page import write_check
@@ -22,8 +22,8 @@ def test_each_finding_has_its_sentence_picture_numbers_confirmation_and_fix(tmp_
         "imu runs 46 ppm fast against the log.",
         "45.2 ppm to 46.9 ppm",
         "2.8 ms",
-        "Confirm by: log a pulse of one clock on the other",
-        "Fix: discipline the clock",
+        "Confirm: Log a pulse of one clock on the other.",
+        "Fix: Discipline the clock.",
         "2. Gap: camera",
         "drive &lt;1&gt;.mcap",
     ):
@@ -33,10 +33,11 @@ def test_each_finding_has_its_sentence_picture_numbers_confirmation_and_fix(tmp_
 
 def test_notes_reasons_damage_and_streams_are_there(tmp_path: Path) -> None:
     open_ = [Verdict(fault, ("imu",), "unjudged", "no motion in it") for fault in ("offset", "skew")]
-    note = Verdict("delay", ("imu",), "note", "the arm follows by 138 ms")
-    html, _ = written(CheckReport(examined(*open_, note, damage="it ends at byte 17", notes=["no index"])), tmp_path)
+    late = Verdict("delay", ("imu",), "note", "the arm follows by 138 ms", {"pan": Figure(0.1382, "s", 0.134, 0.142)})
+    note = Verdict("offset", ("imu",), "note", "is 7 ms early")
+    html, _ = written(CheckReport(examined(*open_, note, late, damage="it ends at byte 17", notes=["no index"])), tmp_path)
     assert "It ends at byte 17." in html
-    assert "The arm follows by 138 ms." in html
+    assert html.index("The arm follows by 138 ms.") < html.index("138.2 ms") < html.index("imu: is 7 ms early.")
     assert html.count("No motion in it.") == 1  # one reason, two questions
     assert "offset, skew" in html
     assert "No index." in html

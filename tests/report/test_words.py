@@ -46,6 +46,8 @@ def test_names_end_and_obey_nobody() -> None:
 def test_a_sentence_that_begins_with_a_stream_keeps_its_name() -> None:
     assert as_sentence("imu is late", ["imu"]) == "imu is late."
     assert as_sentence("the imu is late.", ["imu"]) == "The imu is late."
+    assert as_sentence("is the imu late?") == "Is the imu late?"
+    assert as_sentence("") == ""
 
 
 def test_a_huge_name_in_a_sentence_is_cut() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from onbeat.errors import OnbeatError
 
-__all__ = ("COMMANDS", "COULD_NOT_RUN", "FINDING", "GOOD", "INTERRUPTED", "Entry", "main")
+__all__ = ("COMMANDS", "COULD_NOT_RUN", "FINDING", "GOOD", "INTERRUPTED", "Entry", "main", "os_sentence")
 
 GOOD, FINDING, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 130
 _BROKEN_PIPE = 141  # what a shell reports for a process that SIGPIPE ended
@@ -39,6 +39,8 @@ class Entry:
 
 COMMANDS: tuple[Entry, ...] = (
     Entry("demo", "onbeat.cli.demo", "Measure the delays of a simulated rig, then land a grasp with and without them."),
+    Entry("check", "onbeat.cli.check", "Name the timing faults of a recording: how sure, how to confirm, how to mend."),
+    Entry("info", "onbeat.cli.info", "Say what a recording holds: streams, rates, clocks, gaps."),
     Entry("run", "onbeat.cli.run", "Run a policy on a rig, and say what became of its waypoints and what was late."),
     Entry("delay", "onbeat.cli.delay", "Say from a recording how late a robot's joints follow their commands."),
     Entry("import", "onbeat.cli.import_rig", "Make a rig's files from the config of another program: onbeat import umi FILE."),
@@ -63,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except OnbeatError as error:
             return _fail(str(error))
         except OSError as error:
-            return _fail(_os_sentence(error))
+            return _fail(os_sentence(error))
     if code == INTERRUPTED:
         number = stopped_by[0] if stopped_by else signal.SIGINT
         code = 128 + number
@@ -172,8 +174,9 @@ def _help() -> str:
             "  --version  Print the version.",
             "  --help     Print this; after a command, what that command does.",
             "",
-            "Exit code: 0 good, 1 a finding (delay: no joint could be told; run: something was late), 2 could not run.",
-            "Example: onbeat delay my_dataset",
+            "Exit code: 0 good, 1 a finding (check: a timing fault, or with --baseline one that got worse; delay: no joint",
+            "could be told; run: something was late), 2 could not run, or could not read a file whole.",
+            "Example: onbeat check drive.mcap",
         )
     )
 
@@ -201,7 +204,8 @@ def _usage_sentence(error: Any, more: str) -> str:
     return f"{message[:1].lower()}{message[1:]}; see: {more}"
 
 
-def _os_sentence(error: OSError) -> str:
+def os_sentence(error: OSError) -> str:
+    """Turn an error of the system into one sentence that names the path and what would help."""
     if error.filename is None:
         return f"the system says: {(error.strerror or str(error)).lower()}; take another path or free the resource"
     path = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else error.filename

@@ -20,7 +20,7 @@ class TimeFacts:
     Args:
         first_ns, last_ns: The least and the greatest instant among the rows that were kept.
         dated: Whether the numbers can be dates, counted from 1970; else they count from a start of something.
-        step_ns: The power of ten that all intervals are multiples of, 1000 or more; 0 where they are finer.
+        step_ns: The power of ten that all intervals are multiples of, 1000 or more; 0 where they are finer or all the same.
     """
 
     first_ns: int
@@ -105,10 +105,9 @@ def _time_facts(timeline: Timeline, field: str) -> TimeFacts | None:
     t_ns = timeline.column(field)
     first, last = int(t_ns.min()), int(t_ns.max())
     steps = np.abs(timeline.intervals_ns(field))
-    common = int(np.gcd.reduce(steps[steps > 0])) if (steps > 0).any() else 0
     step_ns = 0
-    if common:
-        step_ns = 1
+    if len(distinct := np.unique(steps[steps > 0])) > 1:  # one interval only is a steady beat, and no rounding
+        common, step_ns = int(np.gcd.reduce(distinct)), 1
         while common % (10 * step_ns) == 0:
             step_ns *= 10
     dated = _DATES_NS[0] <= first <= _DATES_NS[1]

@@ -4,11 +4,21 @@ from collections.abc import Callable, Sequence
 
 from onbeat.errors import BadInput, OnbeatError
 from onbeat.health.check import LEVELS, Check, Evidence, Verdict
+from onbeat.health.clocks import CLOCKS
+from onbeat.health.dataset import DATASET
+from onbeat.health.delays import DELAYS
+from onbeat.health.exposure import EXPOSURE
 from onbeat.health.faults import FAULTS
+from onbeat.health.motion import MOTION
+from onbeat.health.own import OWN
+from onbeat.health.pace import PACE
+from onbeat.health.repeats import REPEATS
+from onbeat.health.samples import SAMPLES
+from onbeat.health.stamps import STAMPS
 
 __all__ = ("CHECKS", "checks_for", "judge")
 
-CHECKS: tuple[Check, ...] = ()
+CHECKS: tuple[Check, ...] = (CLOCKS, STAMPS, REPEATS, SAMPLES, PACE, EXPOSURE, DATASET, DELAYS, MOTION, OWN)
 
 
 def checks_for(faults: Sequence[str], checks: Sequence[Check] = CHECKS) -> tuple[Check, ...]:

@@ -9,7 +9,7 @@ from onbeat.health.check import Figure, Verdict
 from onbeat.health.examine import Examined
 from onbeat.health.faults import FAULTS
 from onbeat.report.streams_table import stream_data
-from onbeat.report.words import counted, spoken
+from onbeat.report.words import counted, named
 
 __all__ = ("SCHEMA", "CheckReport", "comparison_data")
 
@@ -56,6 +56,16 @@ class CheckReport:
         return self._level("note")
 
     @property
+    def delays(self) -> tuple[Verdict, ...]:
+        """Of the notes, how late the joints follow: what the owner of a robot cannot know otherwise, and is told first."""
+        return tuple(note for note in self.notes if note.fault == "delay")
+
+    @property
+    def remarks(self) -> tuple[Verdict, ...]:
+        """The other notes."""
+        return tuple(note for note in self.notes if note.fault != "delay")
+
+    @property
     def groups(self) -> list[list[Verdict]]:
         """The findings of one fault side by side, the heaviest first in each, the group of the heaviest first."""
         by_fault: dict[str, list[Verdict]] = {}
@@ -73,7 +83,7 @@ class CheckReport:
         open_ = f"; {counted(len(self.unjudged), 'question')} could not be judged" if self.unjudged else ""
         if not findings:
             return f"{broken}no timing fault found in {streams}{open_}"
-        worst = spoken(findings[0])
+        worst = named(findings[0])
         if len(findings) == 1:
             return f"{broken}{worst}"
         return f"{broken}{counted(len(findings), 'finding')} in {streams}, the worst: {worst}"

@@ -9,8 +9,8 @@ from onbeat.report.check_picture import draw_plot
 from onbeat.report.document import plain_json
 from onbeat.report.folder import RunFolder
 from onbeat.report.html import Figure, Paragraph, Section, Table, page
-from onbeat.report.streams_table import HEADER, clock_sentences, stream_rows
-from onbeat.report.words import as_sentence, counted, figure_cells, in_words, listed, printable, short, spoken
+from onbeat.report.streams_table import clock_sentences, stream_table
+from onbeat.report.words import as_sentence, counted, figure_cells, in_words, listed, named, printable, short, spoken
 
 __all__ = ("write_check",)
 
@@ -40,17 +40,19 @@ def _page(report: CheckReport, pictures: Mapping[int, str], run: Mapping[str, An
     sections: list[Section] = []
     if examined.damage:
         sections.append(Section("What could not be read", [Paragraph(as_sentence(printable(examined.damage)))]))
+    if report.delays:
+        sections.append(_delays(report.delays))
     for number, group in enumerate(report.groups, 1):
         sections.append(_group(number, group, pictures))
-    if report.notes:
-        sections.append(Section("Worth knowing", _notes(report.notes)))
+    if report.remarks:
+        sections.append(Section("Worth knowing", _notes(report.remarks)))
     if report.unjudged:
         sections.append(Section("What could not be judged", [_reasons(report.unjudged)]))
     remarks = [*clock_sentences(examined.facts), *examined.recording.notes]
     remarks += [f"{short(one.name)}: {one.note}" for one in examined.facts if one.note]
     paragraphs = [Paragraph(as_sentence(printable(words), report.stream_names)) for words in dict.fromkeys(remarks)]
-    table = Table(HEADER, stream_rows(examined.facts), left=2, words=("stamps",))
-    sections.append(Section("Streams", [table, *paragraphs]))
+    header, cells = stream_table(examined.facts)
+    sections.append(Section("Streams", [Table(header, cells, left=2, words=("stamps",)), *paragraphs]))
     rows = sum(one.n for one in examined.facts)
     return page(
         f"Is its time right? {short(report.name)}",
@@ -68,15 +70,15 @@ def _group(number: int, group: Sequence[Verdict], pictures: Mapping[int, str]) -
     if id(first) in pictures:
         blocks.append(Figure(pictures[id(first)]))
     blocks.append(Table(("figure", "value", "95 %"), [figure_cells(name, figure) for name, figure in first.figures.items()]))
-    blocks.append(Paragraph(f"Confirm by: {spoken(first, first.confirm)}"))
-    blocks.append(Paragraph(f"Fix: {spoken(first, first.fix)}"))
+    blocks.append(Paragraph(f"Confirm: {as_sentence(spoken(first, first.confirm), first.streams)}"))
+    blocks.append(Paragraph(f"Fix: {as_sentence(spoken(first, first.fix), first.streams)}"))
     drawn = [one for one in others if id(one) in pictures]
     for one in drawn:
-        blocks.append(Paragraph(as_sentence(spoken(one), one.streams)))
+        blocks.append(Paragraph(as_sentence(named(one), one.streams)))
         blocks.append(Figure(pictures[id(one)]))
     listed_ = [one for one in others if id(one) not in pictures]
     if listed_:
-        rows = [(listed(one.streams), as_sentence(spoken(one), one.streams)) for one in listed_[:_MOST_BESIDE]]
+        rows = [(listed(one.streams), as_sentence(named(one), one.streams)) for one in listed_[:_MOST_BESIDE]]
         blocks.append(Table(("also on", "what"), rows, left=2))
     if len(listed_) > _MOST_BESIDE:
         blocks.append(Paragraph(f"And {len(listed_) - _MOST_BESIDE} more, in result.json."))
@@ -84,8 +86,18 @@ def _group(number: int, group: Sequence[Verdict], pictures: Mapping[int, str]) -
     return Section(f"{number}. {in_words(first.fault).capitalize()}: {listed(first.streams, 2)}{more}", blocks)
 
 
+def _delays(notes: Sequence[Verdict]) -> Section:
+    blocks: list[Paragraph | Table | Figure] = [Paragraph(as_sentence(spoken(note), note.streams)) for note in notes]
+    cells = [figure_cells(name, figure) for note in notes for name, figure in note.figures.items()]
+    if cells:
+        blocks.insert(1, Table(("what", "value", "95 %"), cells))
+    blocks += [Figure(draw_plot(note.plot)) for note in notes[:1] if note.plot is not None]
+    blocks += [Paragraph(f"What to do: {as_sentence(spoken(note, note.fix), note.streams)}") for note in notes if note.fix]
+    return Section("How late the joints follow", blocks)
+
+
 def _notes(notes: Sequence[Verdict]) -> list[Paragraph | Table | Figure]:
-    shown = [Paragraph(as_sentence(spoken(note), note.streams)) for note in notes[:_MOST_BESIDE]]
+    shown = [Paragraph(as_sentence(named(note), note.streams)) for note in notes[:_MOST_BESIDE]]
     more = len(notes) - len(shown)
     return [*shown, *([Paragraph(f"And {more} more, in result.json.")] if more > 0 else [])]
 

@@ -9,7 +9,7 @@ from onbeat.report.check import CheckReport
 from onbeat.report.document import plain_json
 from onbeat.report.folder import RunFolder
 from onbeat.report.html import Section, Table, page
-from onbeat.report.words import as_sentence, counted, in_words, printable, short, spoken
+from onbeat.report.words import as_sentence, counted, in_words, named, printable, short
 
 __all__ = ("HEADER", "CheckSummary", "FileSummary", "file_summary")
 
@@ -45,7 +45,7 @@ class FileSummary:
 
 def file_summary(path: str, folder: str, report: CheckReport) -> FileSummary:
     """Make the row of one recording."""
-    findings = tuple((one.fault, one.streams, spoken(one)) for one in report.findings)
+    findings = tuple((one.fault, one.streams, named(one)) for one in report.findings)
     return FileSummary(path, folder, report.verdict(), findings, report.examined.damage)
 
 
@@ -116,7 +116,7 @@ def _name(one: FileSummary) -> str:
 
 def _worst(one: FileSummary) -> str:
     if one.error and not one.findings:
-        return as_sentence(printable(one.error))
+        return as_sentence(printable(one.error), (_name(one), one.path))
     if not one.findings:
         return ""
     fault, streams, sentence = one.findings[0]

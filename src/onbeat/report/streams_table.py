@@ -7,17 +7,17 @@ from onbeat.health.facts import StreamFacts, TimeFacts
 from onbeat.report.document import iso_date
 from onbeat.report.words import counted, duration, printable, quantity, short
 
-__all__ = ("HEADER", "clock_sentences", "stream_data", "stream_rows")
+__all__ = ("clock_sentences", "stream_data", "stream_table")
 
-HEADER = ("stream", "type", "rows", "rate", "declared", "longest gap", "log - stamp", "stamps")
+_HEADER = ("stream", "type", "rows", "rate", "declared", "longest gap", "log - stamp", "stamps")
 
 
-def stream_rows(facts: Sequence[StreamFacts], name: int = 40) -> list[tuple[str, ...]]:
-    """Give the cells under HEADER, one row a stream; names are cut to so many characters."""
-    return [
+def stream_table(facts: Sequence[StreamFacts], name: int = 40) -> tuple[list[str], list[list[str]]]:
+    """Give the header and the rows, one a stream, without columns that are empty; names are cut to so many characters."""
+    rows = [
         (
             short(one.name, name),
-            short(one.type or one.kind, 28),
+            short(one.type.rpartition("/")[2] or one.kind, 28),
             str(one.n),
             _rate(one.rate_hz),
             _rate(one.declared_hz),
@@ -27,6 +27,8 @@ def stream_rows(facts: Sequence[StreamFacts], name: int = 40) -> list[tuple[str,
         )
         for one in facts
     ]
+    filled = [k for k in range(len(_HEADER)) if k < 3 or any(row[k] for row in rows)]
+    return [_HEADER[k] for k in filled], [[row[k] for k in filled] for row in rows]
 
 
 def clock_sentences(facts: Sequence[StreamFacts]) -> list[str]:
@@ -81,7 +83,9 @@ def _rate(rate_hz: float | None) -> str:
 
 
 def _rounded(seconds: float) -> str:
-    return duration(seconds) if 120 <= abs(seconds) < 864_000 else quantity(float(f"{seconds:.4g}"), "s")
+    if abs(seconds) >= 864_000:
+        return f"{seconds / 86_400:.0f} days"
+    return duration(seconds) if abs(seconds) >= 120 else quantity(float(f"{seconds:.4g}"), "s")
 
 
 def _stamps(one: StreamFacts) -> str:

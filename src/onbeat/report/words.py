@@ -4,7 +4,19 @@ from collections.abc import Sequence
 
 from onbeat.health.check import Figure, Verdict
 
-__all__ = ("as_sentence", "counted", "duration", "figure_cells", "in_words", "listed", "printable", "quantity", "short", "spoken")
+__all__ = (
+    "as_sentence",
+    "counted",
+    "duration",
+    "figure_cells",
+    "in_words",
+    "listed",
+    "named",
+    "printable",
+    "quantity",
+    "short",
+    "spoken",
+)
 
 _LONGEST = 60
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -38,12 +50,20 @@ def spoken(verdict: Verdict, words: str | None = None) -> str:
     return printable(words).strip()
 
 
+def named(verdict: Verdict) -> str:
+    """Give the sentence of a verdict, with its streams before it where it does not speak of them itself."""
+    words = spoken(verdict)
+    if not verdict.streams or any(short(name) in words for name in verdict.streams):
+        return words
+    return f"{listed(verdict.streams)}: {words}"
+
+
 def as_sentence(text: str, names: Sequence[str] = ()) -> str:
     """Begin with a capital, unless one of the names begins it, and end with a full stop."""
     text = text.strip().rstrip(".")
     if not any(name and text.startswith(short(name)) for name in names):
         text = f"{text[:1].upper()}{text[1:]}"
-    return f"{text}." if text else ""
+    return text if not text or text.endswith(("?", "!")) else f"{text}."
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

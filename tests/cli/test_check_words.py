@@ -1,0 +1,49 @@
+import pytest
+
+from onbeat.cli.check_words import print_comparison, print_report
+from onbeat.cli.terminal import Terminal
+from onbeat.health import Figure, Verdict
+from onbeat.health.baseline import Change, Comparison
+from onbeat.report.check import CheckReport
+from tests.report.made_check import examined, finding
+
+
+def test_findings_of_one_fault_are_one_block(capsys: pytest.CaptureFixture[str]) -> None:
+    print_report(Terminal(), CheckReport(examined(finding("skew", "a"), finding("skew", "b"), finding("gap", "c"))))
+    out = capsys.readouterr().out
+    assert [line for line in out.splitlines() if line[:1].isdigit()] == [
+        "3 findings in 1 stream, the worst: a runs 46 ppm fast against the log.",
+        "1. skew: a",
+        "2. gap: c",
+    ]
+    assert "   also on: b" in out
+
+
+def test_the_rest_is_brief(capsys: pytest.CaptureFixture[str]) -> None:
+    notes = [Verdict("jitter", (str(k),), "note", f"joint {k} is late") for k in range(20)]
+    open_ = [Verdict("offset", (str(k),), "unjudged", "no motion") for k in range(20)]
+    print_report(Terminal(), CheckReport(examined(*notes, *open_)))
+    out = capsys.readouterr().out
+    assert "and 12 more in the report." in out
+    assert out.count("No motion.") == 1
+    assert "offset (0, 1, 2, 3 and 16 more): No motion." in out
+
+
+def test_a_comparison_names_both_figures_and_its_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    figure = Figure(0.11, "s", 0.104, 0.116)
+    changes = (
+        Change("offset", ("camera",), "offset", None, figure),
+        Change("rate", ("imu",), "rate", Figure(100, "Hz"), Figure(90, "Hz")),
+        Change("stream", ("odom",)),
+    )
+    print_comparison(Terminal(), Comparison(changes, (Change("gap", ("imu",), "gap", figure, None),)), "more is worse")
+    assert capsys.readouterr().out.splitlines() == [
+        "worse:",
+        "   new: offset of camera, 110 ms (95 %: 104 ms to 116 ms)",
+        "   rate of imu: 100 Hz before, 90 Hz now",
+        "   stream odom is gone",
+        "better:",
+        "   gone: gap of imu, it was 110 ms (95 %: 104 ms to 116 ms)",
+        "The rule: more is worse.",
+        "",
+    ]
