@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from onbeat.errors import BadInput, OnbeatError
+from onbeat.health.answers import ANSWERS
 from onbeat.health.check import LEVELS, Check, Evidence, Verdict
 from onbeat.health.clocks import CLOCKS
 from onbeat.health.dataset import DATASET
@@ -18,7 +19,7 @@ from onbeat.health.stamps import STAMPS
 
 __all__ = ("CHECKS", "checks_for", "judge")
 
-CHECKS: tuple[Check, ...] = (CLOCKS, STAMPS, REPEATS, SAMPLES, PACE, EXPOSURE, DATASET, DELAYS, MOTION, OWN)
+CHECKS: tuple[Check, ...] = (CLOCKS, STAMPS, REPEATS, SAMPLES, PACE, EXPOSURE, DATASET, DELAYS, MOTION, ANSWERS, OWN)
 
 
 def checks_for(faults: Sequence[str], checks: Sequence[Check] = CHECKS) -> tuple[Check, ...]:
