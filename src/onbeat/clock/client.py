@@ -4,12 +4,13 @@ import os
 import select
 import threading
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from onbeat.clock.estimate import ClockEstimator, ClockEvent
 from onbeat.clock.exchange import Exchange
 from onbeat.clock.kernel_stamps import Stamped, StampedSocket, WallMap, read_wall_map
+from onbeat.clock.map import ClockMap
 from onbeat.clock.packet import Probe, Reply, decode, encode_probe
 from onbeat.clock.state import SyncState
 from onbeat.clock.synced import SyncedClock
@@ -80,6 +81,7 @@ class ClockClient:
         max_bound_s: The bound beyond which the state is EXPIRED.
         allow_unsynced: Let the clock read our own time until the first exchange.
         use_kernel: False takes stamps in Python only.
+        on_exchange: Told of each exchange and the map that came of it, on the client's thread: for logs.
 
     Raises:
         BadInput: the rate is not in (0, 1000] Hz, or the drift bound is impossible.
@@ -95,6 +97,7 @@ class ClockClient:
         max_bound_s: float = 0.02,
         allow_unsynced: bool = False,
         use_kernel: bool = True,
+        on_exchange: Callable[[Exchange, ClockMap], None] | None = None,
     ) -> None:
         if not 0 < rate_hz <= 1000:
             raise BadInput(f"rate_hz must lie in (0, 1000], not {rate_hz}; 8 is plenty on any network")
@@ -105,6 +108,7 @@ class ClockClient:
         self._estimator = ClockEstimator("monotonic", name, drift_bound_ppm, max_bound_s=max_bound_s)
         self._period_ns = to_ns(1 / rate_hz)
         self._use_kernel = use_kernel
+        self._on_exchange = on_exchange
         self._id = int.from_bytes(os.urandom(8), "little")
         self._monotonic = SystemClock()
         self._trips: OrderedDict[int, _Trip] = OrderedDict()
@@ -292,13 +296,16 @@ class ClockClient:
             with self._lock:
                 event = self._estimator.add(exchange, server_bound_ns=reply.bound_ns)
                 now_ns = self._monotonic.now_ns()
-                self.clock.update(self._estimator.map_at(now_ns), wall_minus_reference_ns=reply.wall_minus_reference_ns)
+                chart = self._estimator.map_at(now_ns)
+                self.clock.update(chart, wall_minus_reference_ns=reply.wall_minus_reference_ns)
                 self._newest = (exchange, reply.bound_ns)
                 if event is not None:
                     self._events.append(event)
         except BadInput:
             self._discard("impossible stamps")
             return
+        if self._on_exchange is not None:
+            self._on_exchange(exchange, chart)
         received_kernel = back.wall_ns is not None and reply.kernel_received
         self._stamps = (
             "kernel rx+tx" if kernel and sent_kernel and received_kernel else "kernel rx" if received_kernel else "userspace"
