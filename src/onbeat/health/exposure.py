@@ -12,6 +12,7 @@ from onbeat.health.timeline import Timeline
 __all__ = ("EXPOSURE", "judge_exposure")
 
 _FEWEST = 60
+_FRAMES = 900  # of a straight piece of wander: 30 s of a usual camera
 _SURE = 0.15  # half-width of a slope, beyond which it says nothing
 _VARIES_NS = 200_000  # of the exposure (std): less cannot be seen beside a transport
 
@@ -36,13 +37,15 @@ def _judge(line: Timeline, period_ns: float) -> Verdict | None:
     if exposure.std() < _VARIES_NS:
         return None
     delay = (line.column("log_ns") - line.column("stamp_ns")).astype(np.float64)
-    slope, half = _slope(delay, exposure)
-    if half > _SURE:
+    slope, half = _slope(delay, exposure, _FRAMES)
+    shorter, unsure = _slope(delay, exposure, _FRAMES // 4)
+    # A clock that is slewed while the light changes looks like a slope, but another one beside pieces of another length.
+    if half > _SURE or unsure > 2 * _SURE or abs(shorter - slope) > 0.1 + half + unsure:
         return None
     moves: float | None = None
     if period_ns:
         phase = _phase(line, period_ns)
-        moved, unsure = _slope(phase, exposure)
+        moved, unsure = _slope(phase, exposure, _FRAMES)
         moves = moved if unsure < _SURE else None
     where = _where(slope, half, moves)
     if where is None:
@@ -81,9 +84,9 @@ def _where(slope: float, half: float, moves: float | None) -> tuple[str, float] 
         return None if right else ("and yet stamps stand still, so they are not taken at its middle", 0.5)
     if abs(slope) < near:
         return "stamps are taken at the end of the exposure, or later", -0.5
-    if slope < 0:
-        return "stamps are later the longer it is: they are taken after its middle", slope
-    return "no fixed place in it", slope - 0.5
+    if abs(slope + 0.5) < near or abs(slope + 1) < near:
+        return "stamps are the later the longer it is: they are taken after its middle", slope
+    return None  # no place in the exposure does that; something else moved with the light
 
 
 def _phase(line: Timeline, period_ns: float) -> NDArray[np.float64]:
@@ -93,13 +96,13 @@ def _phase(line: Timeline, period_ns: float) -> NDArray[np.float64]:
     return grid.astype(np.float64)
 
 
-def _slope(y: NDArray[np.float64], exposure: NDArray[np.float64]) -> tuple[float, float]:
-    """Fit a slope against the exposure beside a wander of straight pieces, 30 s each; with its 95 % half-width.
+def _slope(y: NDArray[np.float64], exposure: NDArray[np.float64], frames: int) -> tuple[float, float]:
+    """Fit a slope against the exposure beside a wander of straight pieces of so many frames; with its 95 % half-width.
 
     Late arrivals weigh nothing (Tukey). The interval comes from leaving out a tenth of the recording at a time.
     """
     size = len(y)
-    pieces = int(np.clip(size / 900, 1, 12))
+    pieces = int(np.clip(size / frames, 1, 48))
     place = np.linspace(0, pieces, size)
     wander = np.maximum(1 - np.abs(place[:, None] - np.arange(pieces + 1)), 0)
     design = np.column_stack([(exposure - exposure.mean()) / exposure.std(), wander])
