@@ -125,3 +125,9 @@ def test_topic_of_many_publishers_may_be_unsorted() -> None:
     stamp, log = healthy(rng, 100, 30)
     mixed = stamp + rng.integers(0, 3, 3000) * 50_000_000
     assert findings(said(line("/tf", {"type": "tf2_msgs/msg/TFMessage"}, stamp_ns=mixed, log_ns=log))) == []
+
+
+def test_transform_that_is_sent_again_is_no_frozen_pose() -> None:
+    stamp, _ = healthy(np.random.default_rng(11), 100, 60)
+    pose = np.cumsum(np.random.default_rng(12).normal(0, 1, (6000, 7)), axis=0)[np.arange(6000) // 10 * 10]
+    assert said(line("/tf odom", {"kind": "pose", "type": "tf2_msgs/msg/TFMessage"}, stamp_ns=stamp, value=pose)) == []

@@ -47,6 +47,11 @@ def test_steps_of_simulated_time_are_a_note() -> None:
     stamp, _ = healthy(np.random.default_rng(7), 30, 60)
     clock = line("/clock", log_ns=stamp)
     assert findings(said(line("x", stamp_ns=stamp // 10_000_000 * 10_000_000), clock)) == []
+    since_start = (stamp - START_NS) // 3_000_000 * 3_000_000
+    odometry = line("odom", stamp_ns=np.arange(50) * 36_000_000, log_ns=START_NS + np.arange(50) * 36_000_000)
+    scan = line("scan", stamp_ns=since_start, log_ns=stamp)
+    assert findings(said(scan, odometry)) == []
+    assert findings(said(scan)) == ["quantised_stamps"]
 
 
 @pytest.mark.parametrize("step", [1_000_000_000, 10_000_000, 4_000_000, 1_000_000, 10_000])

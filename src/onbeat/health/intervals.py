@@ -194,7 +194,7 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     z, p = 1.96, hits / n
     middle, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
     scale = 1 + z * z / n
-    return max((middle - half) / scale, 0.0), min((middle + half) / scale, 1.0)
+    return min(max((middle - half) / scale, 0.0), p), max(min((middle + half) / scale, 1.0), p)
 
 
 def off_line(line: Timeline) -> NDArray[np.float64]:

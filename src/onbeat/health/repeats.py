@@ -49,7 +49,8 @@ def _again(line: Timeline) -> NDArray[np.bool_] | None:
             parts.append((np.diff(rows["digest"]) == 0) & (np.diff(rows[clock]) != 0))
             last = rows[-1:]
         return np.concatenate(parts)
-    if "value" not in (line.series.dtype.names or ()) or kind == "action":
+    # Commands are held, and transforms are sent again and again so that whoever comes later has them.
+    if "value" not in (line.series.dtype.names or ()) or kind == "action" or line.info.type.rpartition("/")[2] in _SHARED:
         return None
     parts = []
     overlap = 2048  # a freeze across two blocks is seen by one of them
@@ -72,7 +73,8 @@ def _frozen(values: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
     again = np.zeros(len(values), dtype=bool)
     if len(values) < 8:
         return again
-    steps = np.diff(values, axis=0)
+    # What is no number is the same as another that is none; and no float is so large that its square is not one.
+    steps = np.diff(np.clip(np.where(np.isfinite(values), values, 0), -1e100, 1e100), axis=0)
     same = np.all(steps == 0, axis=1)
     if not same.any() or same.all():
         return again

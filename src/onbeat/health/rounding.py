@@ -1,6 +1,7 @@
 """Are stamps rounded, by their clock, a text or a float, and does it matter beside the period?"""
 
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ class Step:
 _STEP_SHARE, _STEP_NS = 0.05, 1_000_000  # of the period, and at all: beyond, rounding matters
 _NOTE_SHARE = 0.01
 _FEWEST = 20
+_YOUNG_NS = 10**17  # 1973: not wall time
 _CONSEQUENCES = frozenset(
     {"jitter", "repeated_stamps", "dropped_samples", "rate_not_held", "one_period_late", "future_stamps", "gap", "bursts"}
 )
@@ -73,6 +75,8 @@ def _rounding(line: Timeline) -> Rounding | None:
         return None
     single = line.intervals_ns("stamp_ns")
     period = _true_period(line)
+    if len(single) < _FEWEST - 1 or period <= 0:
+        return None
     if step.ns >= 0.15 * period:
         if _off_grid_of(period, line, step):
             return Rounding(step, period)
@@ -126,6 +130,16 @@ def _steady(line: Timeline, step: Step) -> bool:
     return max(levels) - min(levels) < 2 * step.ns
 
 
+def _simulated(evidence: Evidence) -> bool:
+    """Say whether the recording is of simulated time, which goes in steps for everything in it: then stamps are not wrong."""
+    if any(name.rpartition("/")[2] == "clock" for name in evidence.timelines):
+        return True
+    young = [line for line in evidence.timelines.values() if line.has("stamp_ns") and 0 <= line.rows["stamp_ns"][-1] < _YOUNG_NS]
+    steps = [stamp_step(line.column("stamp_ns")) for line in young if len(line.rows) >= _FEWEST]
+    ticks = [round(step.ns) for step in steps if step is not None and not step.binary]
+    return len(ticks) >= 2 and len(ticks) == len(steps) and gcd(*ticks) >= _STEP_NS
+
+
 def judge_rounding(evidence: Evidence, line: Timeline) -> Verdict | None:
     """Name rounded stamps: a finding where it matters, a note where it can just be seen."""
     found = rounding(evidence, line)
@@ -136,8 +150,6 @@ def judge_rounding(evidence: Evidence, line: Timeline) -> Verdict | None:
     matters = share > _STEP_SHARE or step.ns > 1.001 * _STEP_NS
     if not matters and share < _NOTE_SHARE:
         return None
-    # A simulator's time goes in steps for everything in it: then stamps are not wrong.
-    simulated = any(name.rpartition("/")[2] == "clock" for name in evidence.timelines)
     last_s = abs(int(line.t_ns[-1])) / 1e9
     if step.binary:
         why = f"as a 32-bit float of {step.ns * 2**23 / 1e9:.4g} s or more does"
@@ -150,7 +162,7 @@ def judge_rounding(evidence: Evidence, line: Timeline) -> Verdict | None:
     return Verdict(
         "quantised_stamps",
         (line.name,),
-        "finding" if matters and not simulated else "note",
+        "finding" if matters and not _simulated(evidence) else "note",
         f"stamps are rounded to {_time(step.ns)}, {why}{many}: each is wrong by up to {_time(step.ns / 2)}",
         {
             "step": Figure(step.ns / 1e9, "s"),
@@ -188,8 +200,9 @@ def _decimal_step(times: NDArray[np.int64]) -> Step | None:
             step = digit * 10**decade
             # A text read through a float of epoch seconds is off by up to 240 ns.
             if _off_grid(from_first, step) <= min(step // 100, 500):
-                multiples = (from_first + step // 2) // step
-                return Step(float(step * int(np.gcd.reduce(multiples))), False)
+                common = int(np.gcd.reduce((from_first + step // 2) // step))
+                if common:  # else all stamps lie around one tick
+                    return Step(float(step * common), False)
     return None
 
 
