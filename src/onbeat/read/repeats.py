@@ -85,7 +85,7 @@ def unlike_at_rest(
     out: NDArray[np.uint64] = digests.copy()
     edges = [0, *(np.flatnonzero(np.diff(digests) != 0) + 1).tolist(), len(digests)]
     for a, b in pairwise(edges):
-        if b - a > 1 and joints is not None and _movement(joints[a:b], scale) < _MOVED_EXACT:
+        if b - a > 1 and joints is not None and len(joints) == len(digests) and _movement(joints[a:b], scale) < _MOVED_EXACT:
             out[a:b] = [own_digest(int(digests[a]).to_bytes(8, "little"), k) for k in range(a, b)]
     return out
 
