@@ -158,7 +158,7 @@ def test_broken_video_costs_its_camera_only(arm: Path, tmp_path: Path) -> None:
     with gather(open_lerobot_streams(root)) as got:
         assert len(got.series[FRONT]) == 120
         assert len(got.series[WRIST]) == 240
-        assert "file-001.mp4 (100 bytes) is not a whole video" in got.damage
+        assert "file-001.mp4 (100 bytes) is no whole video" in got.damage
 
 
 def test_rows_without_a_time_are_left_out_and_counted(arm: Path, tmp_path: Path) -> None:

@@ -86,5 +86,5 @@ def test_broken_video_is_one_sentence(tmp_path: Path, content: bytes) -> None:
 def test_truncated_video_is_one_sentence(arm: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.mp4"
     path.write_bytes(video(arm).read_bytes()[:-2000])
-    with pytest.raises(Damaged, match=r"a\.mp4 \(\d+ bytes\) is not a whole video"):
+    with pytest.raises(Damaged, match=r"a\.mp4 \(\d+ bytes\) is no whole video"):
         shown(Clip(path, 0), 30, 60)

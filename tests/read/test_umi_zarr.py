@@ -6,6 +6,7 @@ from numcodecs import Blosc
 
 from onbeat.errors import BadInput, Damaged
 from onbeat.read import gather
+from onbeat.read.open import find_recordings, open_streams
 from onbeat.read.umi_zarr import is_umi_zarr, open_umi_zarr
 from tests.read.test_zarr_arrays import write_array, zipped
 
@@ -34,7 +35,8 @@ def test_streams_of_umi_are_counted_at_gopros_rate_and_it_says_so(tmp_path: Path
     root = buffer(tmp_path / "replay_buffer.zarr")
     for path in (root, zipped(root)):
         assert is_umi_zarr(path)
-        recording = open_umi_zarr(path)
+        assert find_recordings(path) == [path]
+        recording = open_streams(path)
         assert recording.kind == "UMI zarr"
         assert any("59.94 Hz" in note and "states no rate" in note for note in recording.notes)
         with gather(recording) as got:

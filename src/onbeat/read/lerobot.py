@@ -157,7 +157,7 @@ def _look(data: Layout, facts: _Facts, camera: str, parts: list[Clip]) -> None:
                 joints = facts.joints.get(part.episode, np.empty((0, 0)))[: len(pictures.cells)]
                 known = joints if len(joints) == len(pictures.cells) else None
                 facts.digests[camera, part.episode] = picture_digests(pictures, known, facts.scale)
-        except Damaged as error:
+        except BadInput as error:
             facts.damage.append(str(error))
 
 

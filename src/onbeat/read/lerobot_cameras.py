@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.util import find_spec
@@ -13,8 +12,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from onbeat.errors import Damaged, MissingExtra
+from onbeat.errors import Damaged
 from onbeat.read.repeats import Pictures, signature
+from onbeat.read.video import luminance, opened_video
 from onbeat.record.lerobot_tables import listed_rows
 
 __all__ = ("Clip", "clips", "decoded", "have_av", "listed_episodes", "presented_ns", "shown", "whole")
@@ -91,7 +91,7 @@ def presented_ns(part: Clip, fps: float) -> NDArray[np.int64]:
     Raises:
         Damaged: the video is broken.
     """
-    with _video(part) as (container, stream):
+    with opened_video(part.path) as (container, stream):
         tick_ns = Fraction(stream.time_base) * 1_000_000_000
         begin, end = _span(part, fps, stream)
         if begin > 0:
@@ -114,7 +114,7 @@ def decoded(part: Clip, fps: float, most: int) -> Iterator[tuple[NDArray[np.uint
     Raises:
         Damaged: the video is broken.
     """
-    with _video(part) as (container, stream):
+    with opened_video(part.path) as (container, stream):
         begin, end = _span(part, fps, stream)
         if begin > 0:
             container.seek(begin, stream=stream)
@@ -125,7 +125,7 @@ def decoded(part: Clip, fps: float, most: int) -> Iterator[tuple[NDArray[np.uint
             if given >= most or (end is not None and frame.pts >= end):
                 break
             given += 1
-            yield _luminance(frame), bool(frame.key_frame)
+            yield luminance(frame), bool(frame.key_frame)
 
 
 def shown(part: Clip, fps: float, most: int) -> Pictures:
@@ -172,23 +172,6 @@ def _listed_in_json(root: Path) -> Iterator[Mapping[str, Any]]:
                     yield row
 
 
-@contextmanager
-def _video(part: Clip) -> Iterator[tuple[Any, Any]]:
-    try:
-        import av
-    except ImportError as error:
-        raise MissingExtra("PyAV, which opens a data set's videos,", "lerobot") from error
-    try:
-        with av.open(str(part.path)) as container:
-            if not container.streams.video:
-                raise Damaged(f"{part.path} has no video stream; download it again")
-            yield container, container.streams.video[0]
-    except (av.FFmpegError, EOFError) as error:
-        size = part.path.stat().st_size
-        what = str(getattr(error, "strerror", "") or error)
-        raise Damaged(f"{part.path} ({size} bytes) is not a whole video ({what}); download it again") from error
-
-
 def _span(part: Clip, fps: float, stream: Any) -> tuple[int, int | None]:
     """Give the first pts of an episode and the one after its last; half a period early, as seconds were rounded."""
     per_s = 1 / Fraction(stream.time_base)
@@ -196,12 +179,3 @@ def _span(part: Clip, fps: float, stream: Any) -> tuple[int, int | None]:
         return 0, None
     early = Fraction(1, 2) / Fraction(fps)
     return max(round((Fraction(part.from_s) - early) * per_s), 0), round((Fraction(part.to_s) - early) * per_s)
-
-
-def _luminance(frame: Any) -> NDArray[np.uint8]:
-    """Give the levels of a picture: where they lie in a plane of their own it is copied, which costs little."""
-    if frame.format.name.startswith(("yuv4", "yuvj4", "gray", "nv12")) and frame.format.components[0].bits == 8:
-        plane = frame.planes[0]
-        levels = np.frombuffer(plane, dtype=np.uint8)[: plane.line_size * frame.height].reshape(frame.height, plane.line_size)
-        return np.ascontiguousarray(levels[:, : frame.width])
-    return np.asarray(frame.to_ndarray(format="gray"), dtype=np.uint8)

@@ -9,6 +9,7 @@ from onbeat.read.mcap import is_mcap, open_mcap
 from onbeat.read.streams import StreamRecording
 from onbeat.read.text import TABLE_SUFFIXES, is_text, open_text
 from onbeat.read.text_folder import open_text_folder, tables_of_one_recording
+from onbeat.read.umi_zarr import is_umi_zarr, open_umi_zarr
 from onbeat.record.lerobot import find_lerobot
 
 __all__ = ("READS", "find_recordings", "open_streams")
@@ -66,6 +67,8 @@ def _open(path: Path, kind: str) -> StreamRecording:
         return open_mcap(path)
     if kind == "lerobot":
         return open_lerobot_streams(path)
+    if kind == "umi":
+        return open_umi_zarr(path)
     if kind == "npz":
         from onbeat.read.arrays import open_array_streams
 
@@ -95,6 +98,8 @@ def _folder_kind(path: Path) -> str:
     root = find_lerobot(path)
     if root is not None and (root == path or path.absolute().relative_to(root.absolute()).parts[0] in _PARTS):
         return "lerobot"
+    if is_umi_zarr(path):
+        return "umi"
     return "run" if (path / _RUN).is_file() else "folder"
 
 
@@ -110,6 +115,8 @@ def _file_kind(path: Path) -> str:
     if suffix in (".parquet", ".json", ".jsonl") and find_lerobot(path) is not None:
         return "lerobot"
     if head[:4] in (b"PK\x03\x04", b"PK\x05\x06") or suffix == ".npz":
+        if is_umi_zarr(path):
+            return "umi"
         return "npz" if suffix != ".zip" else ""
     if is_video(path):
         return "video"

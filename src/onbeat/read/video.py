@@ -15,7 +15,7 @@ from onbeat.errors import BadInput, Damaged, MissingExtra
 from onbeat.read.repeats import Pictures, picture_digests, signature
 from onbeat.read.streams import Batch, Frame, StreamInfo, StreamRecording, row_dtype
 
-__all__ = ("VideoRows", "is_video", "open_video", "video_frames", "video_rows")
+__all__ = ("VideoRows", "is_video", "luminance", "open_video", "opened_video", "video_frames", "video_rows")
 
 _MOST_FRAMES, _MOST_PIXELS = 5000, 1.5e9  # decoded for the digests: some seconds
 _BATCH = 4096
@@ -62,7 +62,7 @@ def open_video(path: Path) -> StreamRecording:
         Damaged: it is broken from the start on.
         MissingExtra: PyAV is not installed.
     """
-    with _opened(path) as (container, stream):
+    with opened_video(path) as (container, stream):
         kind = f"video, {container.format.name.split(',')[0]}, {stream.codec_context.name}"
     return StreamRecording(
         path=path,
@@ -84,7 +84,7 @@ def video_rows(path: Path, decode: bool = True) -> VideoRows:
         Damaged: it is broken from the start on.
         MissingExtra: PyAV is not installed.
     """
-    with _opened(path) as (container, stream):
+    with opened_video(path) as (container, stream):
         pts, damage = _presented(path, container, stream)
         tick_ns = Fraction(stream.time_base) * 1_000_000_000
         pixels = stream.codec_context.width * stream.codec_context.height
@@ -118,13 +118,13 @@ def video_frames(path: Path, most: int) -> Iterator[tuple[int, NDArray[np.uint8]
         Damaged: it is broken.
         MissingExtra: PyAV is not installed.
     """
-    with _opened(path) as (container, stream):
+    with opened_video(path) as (container, stream):
         pts, _ = _presented(path, container, stream)
     first = max((len(pts) - most) // 2, 0)
     wanted = pts[first : first + most]
     if not len(wanted):
         return
-    with _opened(path) as (container, stream):
+    with opened_video(path) as (container, stream):
         stream.thread_type = "AUTO"
         if first:
             container.seek(int(wanted[0]), stream=stream)
@@ -133,7 +133,7 @@ def video_frames(path: Path, most: int) -> Iterator[tuple[int, NDArray[np.uint8]
                 continue
             if frame.pts > wanted[-1]:
                 break
-            yield int(np.searchsorted(pts, frame.pts)), _luminance(frame)
+            yield int(np.searchsorted(pts, frame.pts)), luminance(frame)
 
 
 def _read(path: Path) -> Iterator[Batch]:
@@ -179,10 +179,10 @@ def _shown(path: Path, pts: NDArray[np.int64]) -> NDArray[np.uint64] | None:
     """Give the digests, None where the pictures do not fit their times."""
     cells, exact, keys = [], [], []
     try:
-        with _opened(path) as (container, stream):
+        with opened_video(path) as (container, stream):
             stream.thread_type = "AUTO"
             for frame in container.decode(stream):
-                gray = _luminance(frame)
+                gray = luminance(frame)
                 cells.append(signature(gray))
                 exact.append(crc32(gray.tobytes()) if frame.key_frame else 0)
                 keys.append(bool(frame.key_frame))
@@ -195,7 +195,14 @@ def _shown(path: Path, pts: NDArray[np.int64]) -> NDArray[np.uint64] | None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
+def opened_video(path: Path) -> Iterator[tuple[Any, Any]]:
+    """Open a video and its first stream of pictures, as PyAV's container and stream; what goes wrong within is `Damaged`.
+
+    Raises:
+        BadInput: it has no pictures.
+        Damaged: it is broken, there or where it is read.
+        MissingExtra: PyAV is not installed.
+    """
     try:
         import av
     except ImportError as error:
@@ -219,7 +226,7 @@ def _said(error: BaseException) -> str:
     return " ".join(str(getattr(error, "strerror", "") or error).split())[:80].rstrip(".").lower() or type(error).__name__
 
 
-def _luminance(frame: Any) -> NDArray[np.uint8]:
+def luminance(frame: Any) -> NDArray[np.uint8]:
     """Give the levels of a picture; a plane of its own is copied, which costs little."""
     if frame.format.name.startswith(("yuv4", "yuvj4", "gray", "nv12")) and frame.format.components[0].bits == 8:
         plane = frame.planes[0]
