@@ -7,9 +7,10 @@ decoded keeps its log time.
 import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from onbeat.read.layout import Layouts
 from onbeat.read.ros_messages import Content, digest, is_motion, samples, short, wants_values
 
 __all__ = ("Decoder", "Description", "decoder_of", "onbeat_reading", "picture_of")
@@ -122,6 +123,7 @@ def _ros(what: Description) -> tuple[Decoder, str]:
         return _times_only, trouble or f"its type {what.type_name} is not defined in the file: only its log times are known"
     at = _front(store, full, ros1)
     digested, deep, moves = short(full) in _DIGESTED, wants_values(full), is_motion(full)
+    layouts = Layouts(store, full, ros1) if at else None
     kind = "image" if "Image" in short(full) or "Video" in short(full) else "other"
     read = store.deserialize_ros1 if ros1 else store.deserialize_cdr
 
@@ -133,6 +135,12 @@ def _ros(what: Description) -> tuple[Decoder, str]:
         nonlocal deep
         if not deep:
             return (shallow(data),)
+        known = layouts.values(data) if layouts is not None else None
+        if known is not None:
+            like, values = known
+            stamp, seq = _front_stamp(data, ros1)
+            rest = digest(memoryview(data)[12:]) if like.kind in _MOVING else None
+            return (Content(like.kind, "", like.columns, values, stamp, seq, None, rest),)
         try:
             found = samples(read(data, full), full, what.topic)
         except (SerdeError, *_UNREADABLE):
@@ -140,6 +148,8 @@ def _ros(what: Description) -> tuple[Decoder, str]:
         if len(found) != 1 or found[0].part:
             return found
         (one,) = found
+        if layouts is not None:
+            layouts.learn(data, one)
         if one.kind in _MOVING:
             return (_with_digest(one, digest(memoryview(data)[12:] if at else data)),)
         # A type without numbers has none in its next message either.
@@ -229,7 +239,7 @@ def _json(what: Description) -> Decoder:
 
 def _with_digest(content: Content, value: int) -> Content:
     """Give the content with its digest."""
-    return replace(content, digest=value)
+    return content._replace(digest=value)
 
 
 class _SchemaError(Exception):

@@ -7,9 +7,8 @@ same. Sources of the fields: the ROS common interfaces and the Foxglove schemas.
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +27,7 @@ _QUATERNION = ("x", "y", "z", "qw", "qx", "qy", "qz")
 _ASKED = re.compile(r"(command|commands|cmd|goal|target|desired|reference|action)s?$", re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """What one message says of one stream.
 
     Args:
