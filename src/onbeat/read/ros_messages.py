@@ -5,6 +5,7 @@ same. Sources of the fields: the ROS common interfaces and the Foxglove schemas.
 """
 
 import re
+import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import nan
@@ -79,7 +80,7 @@ def digest(data: bytes | memoryview) -> int:
 def field(message: Any, *names: str) -> Any:
     """Give a field of a field of a message, be it an object or a mapping; None where there is none."""
     for name in names:
-        message = message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+        message = message.get(name) if isinstance(message, dict) else getattr(message, name, None)
         if message is None:
             return None
     return message
@@ -201,9 +202,11 @@ def _transform(one: Any) -> Content:
     inner = field(one, "transform") or one
     found = _pose(field(inner, "translation"), field(inner, "rotation"))
     kind, columns, values = found or ("other", (), ())
-    content = _content(one, kind, columns, values, str(field(one, "child_frame_id") or ""))
-    packed = np.array(values).tobytes() + str(field(one, "parent_frame_id") or field(one, "header", "frame_id") or "").encode()
-    return Content(kind, content.part, columns, values, content.stamp_ns, content.seq, None, digest(packed))
+    seq = field(one, "header", "seq")
+    parent = field(one, "parent_frame_id") or field(one, "header", "frame_id") or ""
+    packed = str(parent).encode() + struct.pack(f"<{len(values)}d", *values)
+    child = str(field(one, "child_frame_id") or "")
+    return Content(kind, child, columns, values, stamp_ns(one), seq if isinstance(seq, int) else None, None, digest(packed))
 
 
 def _joints(message: Any) -> _Found:
@@ -287,7 +290,7 @@ _MOTION: Mapping[str, Callable[[Any], _Found]] = {
 
 
 def _items(message: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(message, Mapping):
+    if isinstance(message, dict):
         yield from ((str(name), value) for name, value in message.items())
     elif hasattr(message, "__dataclass_fields__"):
         yield from ((name, getattr(message, name)) for name in message.__dataclass_fields__ if not name.startswith("_"))
@@ -311,7 +314,7 @@ def _flatten(message: Any, prefix: str, columns: list[str], values: list[float],
         if isinstance(value, int | float):
             columns.append(prefix + name)
             values.append(float(value))
-        elif isinstance(value, np.ndarray) or (hasattr(value, "__len__") and not isinstance(value, Mapping)):
+        elif isinstance(value, np.ndarray) or (hasattr(value, "__len__") and not isinstance(value, dict)):
             if len(value) + len(columns) > _WIDEST or not all(isinstance(one, int | float | np.number) for one in value):
                 return False
             columns += [f"{prefix}{name}[{k}]" for k in range(len(value))]
