@@ -84,7 +84,7 @@ def test_offset_delays_a_pipeline_or_corrects_too_much(late_s: float, logged: in
     np.testing.assert_array_equal(after["value"], before["value"])
 
 
-def test_actions_are_early() -> None:
-    before, after, _ = planted("action_before_observation", kind="action", early_s=0.2)
+def test_actions_are_later_than_what_they_cause() -> None:
+    before, after, _ = planted("action_before_observation", kind="action", late_s=0.2)
     for field in ("stamp_ns", "log_ns"):
-        assert np.all(after[field] - before[field] == -200_000_000)
+        assert np.all(after[field] - before[field] == 200_000_000)

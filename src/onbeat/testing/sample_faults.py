@@ -178,8 +178,10 @@ def _offset(seen: Seen, given: Parameters, rng: np.random.Generator) -> Change:
 
 
 def _action_first(seen: Seen, given: Parameters, rng: np.random.Generator) -> Change:
-    """The recorder puts an action beside an observation that it does not answer: it is stamped and logged early_s early."""
-    return lambda rows, first: _shifted(seen, rows, -given["early_s"])
+    """The recorder puts an action beside an observation that was taken after it: against what is observed it is stamped and
+    logged late_s late, so that the robot seems to move before it is told to.
+    """
+    return lambda rows, first: _shifted(seen, rows, given["late_s"])
 
 
 def _shifted(seen: Seen, rows: NDArray[Any], by_s: Any, times: tuple[str, ...] = ("stamp_ns", "log_ns")) -> NDArray[Any]:
@@ -232,6 +234,6 @@ SAMPLE_FAULTS = {
     "jitter": Fault(lambda seen, rng: {"share": rng.uniform(0.3, 0.45)}, _jitter, _ANY, told=_told_jitter),
     "offset": Fault(_late, _offset, (*_STAMPED, "value"), _MOVING, ("rotation", "pose")),
     "action_before_observation": Fault(
-        lambda seen, rng: {"early_s": rng.uniform(0.15, 0.4)}, _action_first, ("value",), ("action",)
+        lambda seen, rng: {"late_s": rng.uniform(0.15, 0.4)}, _action_first, ("value",), ("action",)
     ),
 }

@@ -121,10 +121,10 @@ def _form(store: Any, info: StreamInfo, fields: tuple[str, ...], image_bytes: in
         return types["geometry_msgs/msg/PoseStamped"](header(row), types["geometry_msgs/msg/Pose"](point, turn))
 
     def image(row: _Row) -> Any:
-        return types["sensor_msgs/msg/CompressedImage"](header(row), "jpeg", _payload(row, image_bytes))
+        return types["sensor_msgs/msg/CompressedImage"](header(row), "made", _payload(row, image_bytes))
 
     def exposed(row: _Row) -> Any:
-        return types[_EXPOSED](header(row), row.exposure_ns, "jpeg", _payload(row, image_bytes))
+        return types[_EXPOSED](header(row), row.exposure_ns, "made", _payload(row, image_bytes))
 
     def numbers(row: _Row) -> Any:
         layout = types["std_msgs/msg/MultiArrayLayout"]([], 0)
@@ -152,6 +152,6 @@ def _form(store: Any, info: StreamInfo, fields: tuple[str, ...], image_bytes: in
 
 
 def _payload(row: _Row, more: int) -> Any:
-    """Begin and end as a JPEG does; between, the digest and what follows from it."""
+    """Give the digest and what follows from it; no decoder takes it for a picture."""
     digest = row.digest.to_bytes(8, "little")
-    return np.frombuffer(b"\xff\xd8" + digest + shake_128(digest).digest(more) + b"\xff\xd9", dtype=np.uint8)
+    return np.frombuffer(digest + shake_128(digest).digest(more), dtype=np.uint8)
