@@ -154,4 +154,4 @@ def _form(store: Any, info: StreamInfo, fields: tuple[str, ...], image_bytes: in
 def _payload(row: _Row, more: int) -> Any:
     """Give the digest and what follows from it; no decoder takes it for a picture."""
     digest = row.digest.to_bytes(8, "little")
-    return np.frombuffer(digest + shake_128(digest).digest(more), dtype=np.uint8)
+    return np.frombuffer(digest + shake_128(digest).digest(56 + more), dtype=np.uint8)
