@@ -100,6 +100,15 @@ def test_real_recording_of_ros_opens_whatever_it_is_called(data_dir: Path, tmp_p
     assert rows_of(tmp_path / "data.bin") == expected
 
 
+@pytest.mark.real_data
+def test_real_bag_of_ros_1_opens_whatever_it_is_called(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes((data_dir / "evo" / "tf_example.bag").read_bytes())
+    rows = rows_of(path)
+    assert rows == rows_of(data_dir / "evo" / "tf_example.bag")
+    assert sum(rows.values()) > 100
+
+
 def rows_of(path: Path) -> dict[str, int]:
     with gather(open_streams(path)) as found:
         assert found.damage == ""

@@ -6,6 +6,7 @@ from pathlib import Path
 from onbeat.errors import BadInput
 from onbeat.read.lerobot import open_lerobot_streams
 from onbeat.read.mcap import is_mcap, open_mcap
+from onbeat.read.rosbag import is_rosbag, open_rosbag
 from onbeat.read.streams import StreamRecording
 from onbeat.read.text import TABLE_SUFFIXES, is_text, open_text
 from onbeat.read.text_folder import open_text_folder, tables_of_one_recording
@@ -61,6 +62,8 @@ def find_recordings(path: Path) -> list[Path]:
 
 
 def _open(path: Path, kind: str) -> StreamRecording:
+    if kind == "bag":
+        return open_rosbag(path)
     if kind == "run":
         return open_mcap(path / _RUN)
     if kind == "mcap":
@@ -95,6 +98,8 @@ def _open_folder(path: Path) -> StreamRecording:
 
 
 def _folder_kind(path: Path) -> str:
+    if is_rosbag(path):
+        return "bag"
     root = find_lerobot(path)
     if root is not None and (root == path or path.absolute().relative_to(root.absolute()).parts[0] in _PARTS):
         return "lerobot"
@@ -112,6 +117,8 @@ def _file_kind(path: Path) -> str:
     suffix = path.suffix.lower()
     if is_mcap(path):
         return "mcap"
+    if is_rosbag(path):
+        return "bag"
     if suffix in (".parquet", ".json", ".jsonl") and find_lerobot(path) is not None:
         return "lerobot"
     if head[:4] in (b"PK\x03\x04", b"PK\x05\x06") or suffix == ".npz":
