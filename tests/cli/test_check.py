@@ -1,7 +1,10 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import onbeat.health.judge as judge
@@ -159,6 +162,45 @@ def test_a_baseline_of_another_recording_is_refused(tmp_path: Path, capsys: pyte
     assert main(["check", "other.rec", "--baseline", "out/result.json", "--out", "new"]) == 2
     assert "the baseline is of another recording" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+
+
+def shell(tmp_path: Path, *arguments: str) -> tuple[int, str, str]:
+    """Run it as a user does, with our own readers and checks."""
+    command = [sys.executable, "-c", "from onbeat.cli.main import main; raise SystemExit(main())", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_real_table_is_checked_from_the_shell(tmp_path: Path) -> None:
+    t_s = np.arange(3_000) / 100 + np.random.default_rng(0).normal(0, 2e-4, 3_000)
+    late_s = np.where(np.arange(3_000) < 1_500, t_s, t_s + 2.0)
+    for name, times_s in (("clean", t_s), ("silent", late_s)):
+        lines = [f"{t:.6f},{np.sin(t):.6f}" for t in times_s]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["t_s,wrist", *lines, ""]))
+    code, out, err = shell(tmp_path, "check", "clean.csv", "--json")
+    assert (code, err) == (0, ""), out
+    assert json.loads(out)["findings"] == []
+    code, out, err = shell(tmp_path, "check", "silent.csv", "--json")
+    assert (code, err) == (1, ""), out
+    assert [one["fault"] for one in json.loads(out)["findings"]] == ["gap"]
+    code, out, _ = shell(tmp_path, "info", "silent.csv")
+    assert code == 0
+    assert "2.01" in out
+
+
+def test_a_real_file_that_ends_early_is_2_and_judged(tmp_path: Path) -> None:
+    from onbeat.testing.recordings import arm_rig
+    from onbeat.testing.write_mcap import write_mcap
+
+    write_mcap(arm_rig(np.random.default_rng(0), 20.0, ("/imu/data",)), tmp_path / "whole.mcap")
+    content = (tmp_path / "whole.mcap").read_bytes()
+    (tmp_path / "cut.mcap").write_bytes(content[: len(content) * 2 // 3])
+    code, out, err = shell(tmp_path, "check", "cut.mcap")
+    assert code == 2, out
+    assert err.count("\n") == 1
+    assert err.startswith("onbeat: ")
+    assert "Read only in part" in out
+    assert (tmp_path / "onbeat-check-cut" / "report.html").is_file()
 
 
 def test_help_names_every_option_and_ends_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:

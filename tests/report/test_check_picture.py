@@ -66,3 +66,10 @@ def test_a_long_curve_is_thinned_and_its_extremes_stay() -> None:
     assert (thin.y.max(), thin.y.min()) == (9.0, -3.0)
     assert thin.x[int(np.argmax(thin.y))] == 77_777
     assert np.all(np.diff(thin.x) > 0)
+
+
+def test_counts_have_whole_ticks() -> None:
+    svg = draw_plot(Plot("Delays", "episode", "ms", (Curve("pan", np.arange(4.0), np.arange(4.0) * 10, "dots"),)))
+    words = [element.text for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert {"1", "2", "3"} <= set(words)
+    assert "0.5" not in words

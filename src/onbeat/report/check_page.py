@@ -49,7 +49,8 @@ def _page(report: CheckReport, pictures: Mapping[int, str], run: Mapping[str, An
     if report.unjudged:
         sections.append(Section("What could not be judged", [_reasons(report.unjudged)]))
     remarks = [*clock_sentences(examined.facts), *examined.recording.notes]
-    remarks += [f"{short(one.name)}: {one.note}" for one in examined.facts if one.note]
+    said = dict.fromkeys(one.note for one in examined.facts if one.note)
+    remarks += [f"{listed([one.name for one in examined.facts if one.note == note])}: {note}" for note in said]
     paragraphs = [Paragraph(as_sentence(printable(words), report.stream_names)) for words in dict.fromkeys(remarks)]
     header, cells = stream_table(examined.facts)
     sections.append(Section("Streams", [Table(header, cells, left=2, words=("stamps",)), *paragraphs]))
@@ -88,7 +89,8 @@ def _group(number: int, group: Sequence[Verdict], pictures: Mapping[int, str]) -
 
 def _delays(notes: Sequence[Verdict]) -> Section:
     blocks: list[Paragraph | Table | Figure] = [Paragraph(as_sentence(spoken(note), note.streams)) for note in notes]
-    cells = [figure_cells(name, figure) for note in notes for name, figure in note.figures.items()]
+    # Joints keep the names that their file gives them.
+    cells = [(short(name), *figure_cells(name, figure)[1:]) for note in notes for name, figure in note.figures.items()]
     if cells:
         blocks.insert(1, Table(("what", "value", "95 %"), cells))
     blocks += [Figure(draw_plot(note.plot)) for note in notes[:1] if note.plot is not None]

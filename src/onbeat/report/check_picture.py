@@ -173,8 +173,9 @@ def _scale(axes: Any, plot: Plot, curves: Sequence[Curve]) -> None:
         axes.text(0.5, 0.5, "nothing to draw", transform=axes.transAxes, ha="center", va="center", color=MUTED)
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    for axis, most in ((axes.xaxis, 9), (axes.yaxis, 6)):
-        axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+    counts = bool(curves) and all((curve.x == np.round(curve.x)).all() for curve in curves)  # of episodes, of samples
+    for axis, most, whole in ((axes.xaxis, 9, counts), (axes.yaxis, 6, False)):
+        axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10], integer=whole))
         axis.set_major_formatter(FuncFormatter(_tick_words(axis)))
 
 
