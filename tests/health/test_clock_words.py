@@ -25,6 +25,10 @@ NAMES = [
     "rest",
     "unsteady",
     "ahead",
+    "turn",
+    "times",
+    "bits",
+    "tick",
 ]
 
 

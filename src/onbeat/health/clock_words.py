@@ -39,6 +39,8 @@ def words(fault: str, figures: Mapping[str, Figure], streams: int, among: int, s
 
 
 def _whose(streams: int, among: int, side: str) -> str:
+    if side == "alone":
+        return "the stamps leave their even grid and stay off it, which lost samples do not do"
     if side == "stamp":
         return f"the stamps moved and the log times did not, in {streams} of {among} streams: the source's clock"
     if streams == among and among > 1:
@@ -168,6 +170,18 @@ def _tai(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words
     )
 
 
+def _wrap(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    often = f"{v['times']:.0f} times, first " if v["times"] > 1 else ""
+    return Words(
+        f"the stamp jumps by {v['turn']:.9g} s, {often}at {v['instant']:.4g} s: 2^{v['bits']:.0f} ticks of {_tick(v['tick'])}, "
+        f"a counter "
+        "that wrapped",
+        "look at the raw counter before and after: it goes from its largest value to its smallest",
+        "unwrap it in the driver: add a turn whenever it falls back by more than half of one, with 64 bits from there on",
+        _TIMES | _LATER | {"step", "skew", "slew", "drift", "two_clocks", "one_period_late", "quantised_stamps"},
+    )
+
+
 def _future(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
     return Words(
         f"stamps are {_ms(v['ahead'])} later than their own arrival, at the least: nothing arrives before it was sent; {whose}",
@@ -199,9 +213,17 @@ _SAY = {
     "drift": _drift,
     "two_clocks": _two_clocks,
     "tai_utc": _tai,
+    "wrap": _wrap,
     "future_stamps": _future,
     "one_period_late": _late,
 }
+
+
+def _tick(seconds: float) -> str:
+    for unit, length in (("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
+        if seconds >= 0.999 * length:
+            return f"{seconds / length:.4g} {unit}"
+    return f"{seconds} s"
 
 
 def _ms(seconds: float) -> str:

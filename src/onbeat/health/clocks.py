@@ -1,32 +1,25 @@
 """Is it a clock? The offset of log times against stamps over time, and which fault of a clock has that shape."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onbeat.health.check import Check, Curve, Evidence, Figure, Mark, Plot, Verdict
+from onbeat.health.check import Check, Evidence, Figure, Mark, Verdict
+from onbeat.health.clock_cases import Case, figure, plot_of, shaped
 from onbeat.health.clock_words import words
-from onbeat.health.edges import Change, change
 from onbeat.health.envelope import Envelope, envelope
 from onbeat.health.epochs import leap_between
+from onbeat.health.lone_stamps import leaves
 from onbeat.health.offsets import Offset, offset
-from onbeat.health.pieces import fit, jump
-from onbeat.health.shapes import Number, Shape, shape
+from onbeat.health.pieces import fit
+from onbeat.health.shapes import Number, Shape
+from onbeat.health.timeline import Timeline
+from onbeat.health.wraps import Wrap, unwrapped, wraps
 
-__all__ = ("CLOCKS", "Case", "judge_clocks")
+__all__ = ("CLOCKS", "judge_clocks")
 
-_BUDGET_S = 3e-3  # of wrong time that a robot usually bears
-_HOLD_S = 300.0  # a clock that spends it later than that is only noted
-_SEEN_S = 0.2e-3  # of wrong time in the file, or its clocks are not judged
-_JUMP_S = 1e-3  # delay itself jumps by less than that
-_EPOCH_S = 3600.0
+_EPOCH_S = 3600.0  # no delay is as long as that
 _FUTURE_S = 1e-3
-_PLOTTED = 2000
-_CRYSTAL = 300e-6  # no crystal's rate wanders by more
-_SLEWS = (500e-6, 1e5 / 1.2e6, 0.1)  # adjtime and the kernel's servo; chrony's default; its most
-_Floats = NDArray[np.float64]
 
 FAULTS = (
     "skew",
@@ -37,56 +30,46 @@ FAULTS = (
     "drift",
     "two_clocks",
     "tai_utc",
+    "wrap",
     "future_stamps",
     "one_period_late",
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Case:
-    """A fault of one stream, before it is known whether others have it too.
-
-    Args:
-        fault: Its name.
-        level: As in a verdict.
-        of: The stream's offset.
-        figures: The numbers; the first is the one that the fault is about.
-        plot: The evidence.
-        weight: Seconds of wrong time.
-        side: Which of the two times moved: "stamp", "log", or "" where that does not show.
-    """
-
-    fault: str
-    level: str
-    of: Offset
-    figures: dict[str, Figure]
-    plot: Plot
-    weight: float
-    side: str = ""
-
-
 def judge_clocks(evidence: Evidence) -> Iterable[Verdict]:
     """Judge the clocks of a recording: one verdict for all streams that share a fault."""
-    logs = [line.column("log_ns") for line in evidence.timelines.values() if line.has("log_ns") and len(line.rows)]
-    if not logs:
-        return []
-    origin = min(int(log.min()) for log in logs)
-    offsets = [o for o in (offset(line, origin) for line in evidence.timelines.values()) if o is not None]
+    lines = [line for line in evidence.timelines.values() if len(line.rows)]
+    logs = [int(line.column("log_ns").min()) for line in lines if line.has("log_ns")]
+    origin = min(logs or [int(line.t_ns[0]) for line in lines], default=0)
     cases: list[Case] = []
-    for one in offsets:
-        cases += _cases(one, origin)
-    return [_verdict(group, offsets, origin) for group in _groups(cases) if not _is_delay(group, offsets)]
+    offsets: list[Offset] = []
+    for line in lines:
+        if not line.has("log_ns"):
+            cases += _alone(line, origin)
+            continue
+        wrap = wraps(line)
+        of = offset(line, origin, None if wrap is None else unwrapped(line, wrap))
+        if of is None:
+            continue
+        offsets.append(of)
+        cases += _compared(of, origin)
+        if wrap is not None:
+            plain = offset(line, origin) or of
+            cases.append(_wrapped(plain, wrap, origin))
+    kept = [group for group in _groups(cases) if not _is_delay(group, offsets)]
+    return [_verdict(group, max(len(offsets), len(group)), origin) for group in kept]
 
 
 CLOCKS = Check("clocks", FAULTS, judge_clocks)
 
 
-def _cases(of: Offset, origin_ns: int) -> list[Case]:
+def _compared(of: Offset, origin_ns: int) -> list[Case]:
+    """Judge a stream that has both times."""
     base = envelope(of.t, of.d, floor=of.floor)
     level_s = float(np.median(base.d)) + of.base_ns / 1e9
     if abs(level_s) > _EPOCH_S:
         return [_two_clocks(of, base)]
-    found: list[Case] = []
+    found = shaped(of, base)
     leap = leap_between(level_s, origin_ns, 0.02 + 4 * base.scatter)
     if leap is not None:
         rest = level_s + leap.seconds
@@ -94,222 +77,56 @@ def _cases(of: Offset, origin_ns: int) -> list[Case]:
             "offset": Figure(float(leap.seconds), "s"),
             "rest": Figure(rest, "s", rest - base.scatter, rest + base.scatter),
         }
-        found.append(Case("tai_utc", "finding", of, figures, _plot(of, base, None, []), float(abs(leap.seconds))))
-    shaped = _shaped(of, base)
-    found += shaped
-    faults = [c for c in shaped if c.level == "finding"]
-    ahead = -(level_s + (float(leap.seconds) if leap else 0.0))
+        return [*found, Case("tai_utc", "finding", of, figures, plot_of(of, base), float(abs(leap.seconds)))]
     margin = _FUTURE_S + 5 * base.noise + (0.0 if base.low else 0.5 * base.scatter)
-    if not faults and leap is None and ahead > margin:
-        half = 2 * base.noise + 1e-6
-        figures = {"ahead": Figure(ahead, "s", ahead - half, ahead + half)}
-        found.append(Case("future_stamps", "finding", of, figures, _plot(of, base, None, []), ahead))
+    if -level_s > margin and not any(case.level == "finding" for case in found):
+        figures = {"ahead": figure(Number(-level_s, base.noise), "s")}
+        found.append(Case("future_stamps", "finding", of, figures, plot_of(of, base), -level_s))
     return found
+
+
+def _alone(line: Timeline, origin_ns: int) -> list[Case]:
+    """Judge a stream that has stamps only: against its own even grid."""
+    wrap = wraps(line)
+    moved = leaves(line) if wrap is None else []
+    if wrap is None and not moved:
+        return []
+    grid = line.column("stamp_ns") - line.rows["stamp_ns"][0] - np.round(line.index * line.period_ns).astype(np.int64)
+    seconds = line.index.astype(np.float64) * (line.period_ns / 1e9) + (int(line.rows["stamp_ns"][0]) - origin_ns) / 1e9
+    of = Offset(line, seconds, -grid / 1e9, 0, line.period_ns / 1e9, 1e-6)
+    if wrap is not None:
+        return [_wrapped(of, wrap, origin_ns)]
+    cases = []
+    for leave in moved:
+        at = (leave.at_ns - origin_ns) / 1e9
+        figures = {"step": figure(Number(-leave.size_s, leave.std_s), "s"), "instant": Figure(at, "s", at, at + of.period)}
+        plot = plot_of(of, marks=[Mark(at, "stamps leave their grid")])
+        cases.append(Case("step", "finding", of, figures, plot, abs(leave.size_s), "alone"))
+    return cases
+
+
+def _wrapped(of: Offset, wrap: Wrap, origin_ns: int) -> Case:
+    at = (wrap.at_ns - origin_ns) / 1e9
+    figures = {
+        "turn": Figure(wrap.turn_s, "s"),
+        "instant": Figure(at, "s", at, at + of.period),
+        "times": Figure(float(len(wrap.rows)), "1"),
+        "bits": Figure(float(wrap.bits), "1"),
+        "tick": Figure(wrap.turn_s / 2.0**wrap.bits, "s"),
+    }
+    return Case("wrap", "finding", of, figures, plot_of(of, marks=[Mark(at, "wraps")]), wrap.turn_s)
 
 
 def _two_clocks(of: Offset, base: Envelope) -> Case:
     line = fit([np.ones(len(base.t)), base.t - base.t[0]], base.d, base.noise)
-    slope, std = float(line.theta[1]), line.std(1)
-    apart = float(np.max(np.abs(base.d - line.values)))
+    slope = Number(float(line.theta[1]), line.std(1))
     figures = {
         "offset": Figure(of.base_ns / 1e9, "s"),
-        "rate": _figure(Number(1 - slope, std), "1"),
-        "unsteady": Figure(apart, "s"),
+        "rate": figure(Number(1 - slope.value, slope.std), "1"),
+        "unsteady": Figure(float(np.max(np.abs(base.d - line.values))), "s"),
     }
-    found = Shape("line", Number(slope, std), line.values, float(np.sqrt(line.loss)))
-    return Case("two_clocks", "finding", of, figures, _plot(of, base, found, []), abs(of.base_ns / 1e9))
-
-
-def _shaped(of: Offset, base: Envelope) -> list[Case]:
-    """Turn the shape of the offset into faults."""
-    found = shape(base)
-    matters = max(_SEEN_S, 3 * found.noise, 3 * of.floor)
-    if found.kind == "steps":
-        return _jumps(of, base, found)
-    if found.change < matters or found.kind == "constant":
-        return []
-    if found.kind in ("line", "kink"):
-        rate = found.rate
-        if found.kind == "kink":
-            rate = max((_after(found, k) for k in range(2)), key=lambda n: abs(n.value))
-        if not rate.clear or abs(rate.value) > _CRYSTAL * 10:
-            return []
-        return [_skew(of, base, found, rate)]
-    if found.kind == "bend":
-        return _drift(of, base, found)
-    if found.kind == "died":
-        return [_died(of, base, found)]
-    if found.kind == "slew":
-        return _slews(of, base, found)
-    if found.kind == "flips":
-        return [_flips(of, base, found)]
-    return []
-
-
-def _skew(of: Offset, base: Envelope, found: Shape, rate: Number) -> Case:
-    error = abs(rate.value) * of.span
-    hold = _BUDGET_S / abs(rate.value)
-    figures = {"skew": _ppm(rate), "error": Figure(error, "s"), "hold": Figure(hold, "s")}
-    level = "finding" if hold < _HOLD_S or error > _BUDGET_S else "note"
-    return Case("skew", level, of, figures, _plot(of, base, found, []), error)
-
-
-def _drift(of: Offset, base: Envelope, found: Shape) -> list[Case]:
-    swing = abs(found.bend.value) * of.span
-    if not found.bend.clear or swing > _CRYSTAL:
-        return []
-    figures = {
-        "drift": _figure(Number(-found.bend.value * 60e6, found.bend.std * 60e6), "ppm/min"),
-        "skew": _ppm(found.rate),
-        "error": Figure(found.change, "s"),
-    }
-    return [Case("drift", "finding", of, figures, _plot(of, base, found, []), found.change)]
-
-
-def _died(of: Offset, base: Envelope, found: Shape) -> Case:
-    at = found.edges[0].at
-    figures = {"instant": _figure(at, "s"), "skew": _ppm(_after(found, 1)), "error": Figure(found.change, "s")}
-    return Case(
-        "reference_died", "finding", of, figures, _plot(of, base, found, [Mark(at.value, "held until here")]), found.change
-    )
-
-
-def _flips(of: Offset, base: Envelope, found: Shape) -> Case:
-    a, b = found.rates or (found.rate, found.rate)
-    period = found.period or Number(of.span, of.span)
-    half = Number((a.value - b.value) / 2, float(np.hypot(a.std, b.std)) / 2)
-    figures = {
-        "amplitude": _figure(Number(half.value * 1e6, half.std * 1e6), "ppm"),
-        "period": _figure(period, "s"),
-        "fast": _ppm(b),
-        "slow": _ppm(a),
-    }
-    marks = [Mark(e.at.value, "rate flips") for e in found.edges]
-    return Case("rate_flips", "finding", of, figures, _plot(of, base, found, marks), found.change)
-
-
-def _slews(of: Offset, base: Envelope, found: Shape) -> list[Case]:
-    cases = []
-    ends = [e.at for e in found.edges]
-    pieces = [(Number(float(of.t[0]), 0.0), ends[0], 0)] if len(ends) == 1 and _steep_first(found) else []
-    pieces += [
-        (ends[k], ends[k + 1] if k + 1 < len(ends) else Number(float(of.t[-1]), 0.0), k + 1) for k in range(0, len(ends), 2)
-    ]
-    if len(ends) == 1 and _steep_first(found):
-        pieces = pieces[:1]
-    for start, end, piece in pieces:
-        own = _after(found, piece)
-        rest = _after(found, piece + 1) if piece == 0 else found.rate
-        rate = Number(own.value - rest.value, own.std)
-        if not _is_slew(of, rate.value):
-            continue
-        size = rate.value * (end.value - start.value)
-        figures = {
-            "rate": _ppm(rate),
-            "size": Figure(size, "s"),
-            "start": _figure(start, "s"),
-            "end": _figure(end, "s"),
-        }
-        marks = [Mark(start.value, "slew", end.value)]
-        cases.append(Case("slew", "finding", of, figures, _plot(of, base, found, marks), abs(size)))
-    return cases
-
-
-def _steep_first(found: Shape) -> bool:
-    return abs(_after(found, 0).value) > abs(_after(found, 1).value)
-
-
-def _jumps(of: Offset, base: Envelope, found: Shape) -> list[Case]:
-    """Find each jump in the rows; say what it is: a step, a fast slew, one period, or delay that came back."""
-    bucket = float(np.median(np.diff(base.t)))
-    changes: list[Change] = []
-    for edge in found.edges:
-        reach = edge.within + 1.5 * bucket
-        one = change(of.t, of.d, edge.at.value - reach, edge.at.value + reach, found.rate.value)
-        if one is not None:
-            changes.append(one)
-    if not changes:
-        return []
-    cuts = [c.row for c in changes] + [int(np.searchsorted(of.t, c.end)) for c in changes if c.ramp]
-    exact = envelope(of.t, of.d, cuts=cuts, floor=of.floor)
-    inside = np.zeros(len(exact.t), bool)
-    for c in changes:
-        inside |= c.ramp & (exact.t > c.start) & (exact.t < c.end)
-    t, d = exact.t[~inside], exact.d[~inside]
-    columns = [np.ones(len(t)), t - t[0], *(jump(t, (c.start + c.end) / 2) for c in changes)]
-    fitted = fit(columns, d, exact.noise, places=len(changes))
-    sizes = [Number(float(fitted.theta[2 + k]), fitted.std(2 + k)) for k in range(len(changes))]
-    curve = np.interp(exact.t, t, fitted.values)
-    final = replace(found, curve=curve, rate=Number(float(fitted.theta[1]), fitted.std(1)), away=np.zeros(0, bool))
-    smallest = max(_JUMP_S, 2 * of.floor, base.noise * 3)
-    kept = [(c, s) for c, s in zip(changes, sizes, strict=True) if abs(s.value) > smallest and s.clear]
-    kept = [(c, s) for c, s in kept if not c.ramp or _is_slew(of, s.value / (c.end - c.start))]
-    cases = [_jump(of, exact, final, c, s, _side(of, c, s.value)) for c, s in kept]
-    return _without_delay(cases)
-
-
-def _jump(of: Offset, base: Envelope, found: Shape, c: Change, size: Number, side: str) -> Case:
-    shown = Figure(size.value, "s", size.value - 2 * size.std, size.value + 2 * size.std)
-    marks = [Mark(c.start, "clock was set" if not c.ramp else "slew", c.end if c.ramp else None)]
-    plot = _plot(of, base, found, marks)
-    if c.ramp:
-        rate = size.value / (c.end - c.start)
-        slack = abs(rate) * (of.period / (c.end - c.start) + 2 * size.std / abs(size.value))
-        figures = {
-            "rate": Figure(-rate * 1e6, "ppm", (-rate - slack) * 1e6, (-rate + slack) * 1e6),
-            "size": shown,
-            "start": Figure(c.start, "s", c.start - of.period, c.start + of.period),
-            "end": Figure(c.end, "s", c.end - of.period, c.end + of.period),
-        }
-        return Case("slew", "finding", of, figures, plot, abs(size.value))
-    at = min(c.end, c.start + of.period)  # the log's own step leaves a hole in its time, which begins there
-    figures = {"step": shown, "instant": Figure(at, "s", min(c.low, at) - of.period, max(c.high, at))}
-    whole = abs(abs(size.value) - of.period) <= max(3 * size.std, 0.01 * of.period)
-    fault = "one_period_late" if whole and size.std < 0.1 * of.period and abs(size.value) < 0.5 else "step"
-    return Case(fault, "finding", of, figures, plot, abs(size.value), side)
-
-
-def _side(of: Offset, c: Change, size: float) -> str:
-    """Say which of the two times left its even spacing at the jump."""
-    if of.line.has("segment") or not 0 < c.row < len(of.line.rows):
-        return ""
-    rows = of.line.rows[c.row - 1 : c.row + 1]
-    joined = int(of.line.index[c.row]) - int(of.line.index[c.row - 1]) == 1
-    if not joined:
-        return ""
-    off = {name: float(int(rows[name][1]) - int(rows[name][0])) / 1e9 - of.period for name in ("stamp_ns", "log_ns")}
-    usual = {name: float(np.percentile(np.abs(of.line.intervals_ns(name) / 1e9 - of.period), 90)) for name in off}
-    stamp, log = abs(off["stamp_ns"] + size) < 0.4 * abs(size), abs(off["log_ns"] - size) < 0.4 * abs(size)
-    if stamp and not log and usual["stamp_ns"] < 0.3 * abs(size):
-        return "stamp"
-    if log and not stamp and usual["log_ns"] < 0.3 * abs(size):
-        return "log"
-    return ""
-
-
-def _without_delay(cases: list[Case]) -> list[Case]:
-    """Drop pairs of jumps that cancel while the stamps stayed even: delay that rose, or fell, and came back."""
-    kept: list[Case] = []
-    for case in cases:
-        if kept and case.fault != "slew" and "stamp" not in (case.side, kept[-1].side) and kept[-1].fault != "slew":
-            a, b = kept[-1].figures["step"], case.figures["step"]
-            if abs(a.value + b.value) <= 0.15 * abs(a.value) + (b.high or 0) - (b.low or 0):
-                kept.pop()
-                continue
-        kept.append(case)
-    return kept
-
-
-def _is_slew(of: Offset, rate: float) -> bool:
-    """Say whether a ramp is a daemon's. A camera's delay ramps with its exposure: there the daemons' own rates only are told."""
-    return of.line.info.kind != "image" or any(abs(abs(rate) / known - 1) < 0.05 for known in _SLEWS)
-
-
-def _after(found: Shape, k: int) -> Number:
-    """Give the slope of piece k."""
-    value = found.rate.value + sum(e.size.value for e in found.edges[:k])
-    std = float(np.hypot(found.rate.std, found.edges[k - 1].size.std)) if k else found.rate.std
-    return Number(value, std)
+    found = Shape("line", slope, line.values, float(np.sqrt(line.loss)))
+    return Case("two_clocks", "finding", of, figures, plot_of(of, base, found), abs(of.base_ns / 1e9))
 
 
 def _groups(cases: Sequence[Case]) -> list[list[Case]]:
@@ -349,9 +166,9 @@ def _same(a: Case, b: Case) -> bool:
     return True
 
 
-def _verdict(group: list[Case], offsets: Sequence[Offset], origin_ns: int) -> Verdict:
+def _verdict(group: list[Case], among: int, origin_ns: int) -> Verdict:
     worst = max(group, key=lambda c: c.weight)
-    said = words(worst.fault, worst.figures, len(group), len(offsets), worst.side, origin_ns, worst.of.base_ns)
+    said = words(worst.fault, worst.figures, len(group), among, worst.side, origin_ns, worst.of.base_ns)
     names = (worst.of.name, *(c.of.name for c in group if c is not worst))
     return Verdict(
         worst.fault,
@@ -365,26 +182,3 @@ def _verdict(group: list[Case], offsets: Sequence[Offset], origin_ns: int) -> Ve
         said.explains,
         worst.weight,
     )
-
-
-def _plot(of: Offset, base: Envelope, found: Shape | None, marks: Sequence[Mark]) -> Plot:
-    pick = np.unique(np.linspace(0, len(of.t) - 1, _PLOTTED).astype(np.int64))
-    curves = [Curve("log time minus stamp", of.t[pick], of.d[pick] * 1e3, "dots"), Curve("baseline", base.t, base.d * 1e3)]
-    if found is not None:
-        curves.append(Curve("shape", base.t, found.curve * 1e3))
-    return Plot(
-        f"{of.name}: the offset of its clock",
-        "time (s)",
-        "log time minus stamp, less its median (ms)",
-        tuple(curves),
-        tuple(marks),
-    )
-
-
-def _figure(number: Number, unit: str) -> Figure:
-    return Figure(number.value, unit, number.value - 1.96 * number.std, number.value + 1.96 * number.std)
-
-
-def _ppm(slope: Number) -> Figure:
-    """Give the rate of the stamps' clock against the log's: the offset falls where it runs fast."""
-    return _figure(Number(-slope.value * 1e6, slope.std * 1e6), "ppm")

@@ -44,14 +44,14 @@ class Offset:
         return float(self.t[-1] - self.t[0])
 
 
-def offset(line: Timeline, origin_ns: int) -> Offset | None:
+def offset(line: Timeline, origin_ns: int, stamps: NDArray[np.int64] | None = None) -> Offset | None:
     """Give the offset of a stream, None where it has not both times or fewer than 20 rows.
 
-    Time runs along the log where it does not go back, else along the stamps.
+    Stamps may be given, where they were unwrapped. Time runs along the log where it does not go back, else along the stamps.
     """
     if not line.has("stamp_ns", "log_ns") or len(line.rows) < FEWEST or line.info.counted:
         return None
-    stamp, log = line.column("stamp_ns"), line.column("log_ns")
+    stamp, log = line.column("stamp_ns") if stamps is None else stamps, line.column("log_ns")
     rows = np.arange(len(log))
     if line.has("segment"):  # the longest run of the clock
         first, last = max(line.segments(), key=lambda s: s[1] - s[0])
@@ -81,8 +81,14 @@ def _of_exposure(d: _Floats, exposure: _Floats) -> _Floats:
     moved = exposure - np.median(exposure)
     if not moved.any():
         return np.zeros(len(d))
+    lag = max(len(d) // 30, 1)  # over which an exposure changes, and a line adds the same to all
     parts = [share * moved for share in (0.0, 0.5, 1.0, -0.5)]
-    return min(parts, key=lambda part: float(np.median(np.abs(d - part - np.median(d - part)))))
+
+    def unrest(part: _Floats) -> float:
+        steps = (d - part)[lag:] - (d - part)[:-lag]
+        return float(np.mean(np.abs(steps - np.median(steps))))
+
+    return min(parts, key=unrest)
 
 
 def _quantum_ns(steps: NDArray[np.int64]) -> int:

@@ -15,8 +15,12 @@ __all__ = ("SHAPES", "Edge", "Number", "Shape", "shape")
 SHAPES = ("constant", "line", "steps", "slew", "flips", "died", "kink", "bend", "unclear")
 
 _CLOSE = 5  # buckets
+_RUN = 8  # pieces of one detour at most
+_NEAR = 30  # buckets on either side of a detour
 _CLEAR = 4.0  # standard deviations from which on a break is said to be there
+_LEAST_S = 1e-4
 _STEEP = 150e-6  # no crystal is off by so much, so a daemon slews; kernels slew at 500 ppm, chrony at up to 100 000 ppm
+_SLEWS = (500e-6, 1e5 / 1.2e6)  # the kernel's and chrony's
 _Floats = NDArray[np.float64]
 
 
@@ -80,8 +84,22 @@ def shape(envelope: Envelope) -> Shape:
     noise = max(envelope.noise, 1e-9 * float(np.ptp(y)))
     away = _excursions(t, y, noise)
     keep = ~away & _regular(y, noise)
-    cuts = segments(t[keep], (y - fit([np.ones(len(t)), t], y, noise).values)[keep], noise)
-    spans = _transitions(t[keep], cuts)
+    trend = fit([np.ones(len(t)), t], y, noise).values
+    cuts = segments(t[keep], (y - trend)[keep], noise)
+    middle = t - t.mean()
+    bent = fit([np.ones(len(t)), middle, middle**2], y, noise).values
+    bends = len(cuts) > 3 and 1.4826 * float(np.median(np.abs((y - bent)[keep]))) < 1.5 * noise  # a bend is no row of breaks
+    if bends:
+        trend = bent
+        cuts = segments(t[keep], (y - trend)[keep], noise)
+    for _ in range(6):
+        detours = _detours(t[keep], (y - trend)[keep], cuts, noise)
+        if not detours.any():
+            break
+        away[np.flatnonzero(keep)[detours]] = True
+        keep[np.flatnonzero(keep)[detours]] = False
+        cuts = segments(t[keep], (y - trend)[keep], noise)
+    spans = [] if bends else _transitions(t[keep], cuts)
     inside = np.zeros(int(keep.sum()), bool)
     for a, b in spans:
         inside |= (t[keep] >= a) & (t[keep] <= b)
@@ -150,6 +168,10 @@ def _prune(
             hinges = moved
         count = len(jumps) + len(hinges)
         clear = [abs(float(now.theta[2 + k])) / max(now.std(2 + k), 1e-300) for k in range(count)]
+        for k in range(count):  # what moves nothing is no break, however clear it is
+            lever = 1.0 if k < len(jumps) else min(hinges[k - len(jumps)], t[-1] - hinges[k - len(jumps)])
+            if abs(float(now.theta[2 + k])) * lever < _LEAST_S:
+                clear[k] = 0.0
         if not clear or min(clear) >= _CLEAR:
             return now, jumps, hinges
         worst = int(np.argmin(clear))
@@ -184,7 +206,9 @@ def _broken(t: _Floats, chosen: tuple[Fit, list[float], list[float]], t0: float,
     slopes = [_slope(now, k, m) for k in range(m + 1)]
     if m == 1:
         flat = abs(slopes[0].value) < max(_CLEAR * slopes[0].std, 0.2 * abs(slopes[1].value))
-        steep = max(abs(s.value) for s in slopes) > 2 * _STEEP
+        steepest = max(abs(n.value) for n in slopes)
+        daemon = steepest > 1e-3 or any(abs(steepest / known - 1) < 0.05 for known in _SLEWS)
+        steep = daemon or (steepest > 2 * _STEEP and not flat)
         kind = "slew" if steep else "died" if flat else "kink"
         return Shape(kind, slopes[0], now.values, residual, edges)
     return _repeated(t, now, slopes, edges, residual)
@@ -200,7 +224,7 @@ def _repeated(t: _Floats, now: Fit, slopes: list[Number], edges: tuple[Edge, ...
     regular = all(float(np.ptp(w)) <= 0.25 * float(np.mean(w)) for w in (spans[::2], spans[1::2]) if len(w))
     alike = _alike(even, gap) and _alike(odd, gap)
     mirrored = abs(a.value + b.value) < 0.5 * gap
-    if alike and ((len(edges) >= 3 and regular) or (len(edges) == 2 and mirrored)) and gap < 4 * _STEEP:
+    if alike and ((len(edges) >= 3 and regular) or (len(edges) == 2 and mirrored)) and (gap < 4 * _STEEP or mirrored):
         periods = np.array(places[2:]) - np.array(places[:-2]) if len(edges) > 2 else 2 * spans
         std = float(np.mean([e.at.std for e in edges])) * (2 / len(periods)) ** 0.5 + float(np.std(periods)) / len(periods) ** 0.5
         rates = (a, b) if a.value > b.value else (b, a)
@@ -240,6 +264,30 @@ def _regular(y: _Floats, noise: float) -> NDArray[np.bool_]:
     ok: NDArray[np.bool_] = (y >= low) & (y <= high)
     ok[:3] = ok[-3:] = True
     return ok
+
+
+def _detours(t: _Floats, y: _Floats, cuts: list[int], noise: float) -> NDArray[np.bool_]:
+    """Find short runs of pieces that lie above the line on either side of them, or at an end above the only one: delay."""
+    found = np.zeros(len(t), bool)
+    edges = [0, *cuts, len(t)]
+    last_piece = len(edges) - 2
+    for k in range(last_piece + 1):
+        for m in range(k, min(k + _RUN, last_piece + 1)):
+            first, last = edges[k], edges[m + 1]
+            at_end = k == 0 or m == last_piece
+            if (k == 0 and m == last_piece) or last - first > (0.1 if at_end else 0.2) * len(t):
+                break
+            left = np.arange(max(edges[k - 1], first - _NEAR), first) if k else np.zeros(0, int)
+            right = np.arange(last, min(edges[m + 2], last + _NEAR)) if m < last_piece else np.zeros(0, int)
+            near = np.concatenate([left, right])
+            if len(near) < 8 or (not at_end and min(len(left), len(right)) < 4):
+                continue
+            around = fit([np.ones(len(near)), t[near]], y[near], noise)
+            wide = np.sqrt(np.mean(np.minimum((y[near] - around.values) ** 2, (5 * noise) ** 2)))
+            above = y[first:last] - around.theta[0] - around.theta[1] * t[first:last]
+            if wide < 2 * noise and np.mean(above < -3 * noise) < 0.1:
+                found[first:last] |= above > 4 * noise
+    return found
 
 
 def _excursions(t: _Floats, y: _Floats, noise: float) -> NDArray[np.bool_]:
