@@ -40,6 +40,14 @@ def test_daemons_own_rate_is_told_of_a_camera_too() -> None:
     assert faults(made(500e-6 * np.clip(T - 20, 0, 10), "image")) == ["slew"]
 
 
+def test_delay_of_a_camera_that_jumps_may_be_its_exposure() -> None:
+    moved = 0.008 * (T > 20)
+    assert faults(made(moved)) == ["step"]
+    rng_free = made(moved, "image")
+    assert faults(rng_free) in ([], ["step"])
+    assert all(case.side == "stamp" for case in shaped(rng_free, envelope(rng_free.t, rng_free.d)))
+
+
 def test_two_steps_are_two_cases() -> None:
     assert faults(made(0.02 * (T > 20) + 0.03 * (T > 40))) == ["step", "step"]
 

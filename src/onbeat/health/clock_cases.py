@@ -21,6 +21,7 @@ _SEEN_S = 0.2e-3  # of wrong time in the file, or its clocks are not judged
 _JUMP_S = 1e-3  # delay itself jumps by less than that
 _PLOTTED = 2000
 _WARMING = 300e-6  # a camera's delay bends with its exposure, and by more than a crystal's rate does
+_EXPOSURE_S = 0.033  # the longest change of an exposure at 30 Hz
 _FASTEST = 3e-3  # a clock that is off by more than that is no crystal
 _SLEWS = (500e-6, 1e5 / 1.2e6, 0.1)  # adjtime and the kernel's servo; chrony's default; its most
 _Floats = NDArray[np.float64]
@@ -62,7 +63,7 @@ def shaped(of: Offset, base: Envelope) -> list[Case]:
         rate = found.rate
         if found.kind == "kink":
             rate = max((_after(found, k) for k in range(2)), key=lambda n: abs(n.value))
-        if not rate.clear or abs(rate.value) > _FASTEST:
+        if not rate.clear or abs(rate.value) > (_WARMING if _exposes(of) else _FASTEST):
             return []
         return [_skew(of, base, found, rate)]
     if found.kind == "bend":
@@ -175,6 +176,8 @@ def _jumps(of: Offset, base: Envelope, found: Shape) -> list[Case]:
     kept = [(c, s) for c, s in zip(changes, sizes, strict=True) if abs(s.value) > smallest and s.clear]
     kept = [(c, s) for c, s in kept if not c.ramp or _is_slew(of, s.value / (c.end - c.start))]
     cases = [_jump(of, exact, final, c, s, _side(of, c, s.value)) for c, s in kept]
+    if _exposes(of):  # an exposure changes within a frame too, and moves log times only
+        cases = [case for case in cases if case.fault == "slew" or case.side == "stamp" or case.weight > _EXPOSURE_S]
     return _without_delay(cases)
 
 
