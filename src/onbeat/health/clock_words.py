@@ -135,14 +135,11 @@ def _drift(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Wor
 
 def _two_clocks(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
     stamps, logs = clock_kind(log_ns - base_ns), clock_kind(log_ns)
-    apart = f"{stamps.split(' of ')[0]} for both" if stamps.split(" of ")[0] == logs.split(" of ")[0] == "wall time" else ""
-    ppm = (v["rate"] - 1) * 1e6
-    rate = f"{v['rate']:.4f} s of stamps pass per 1 s of log" if abs(ppm) > 1000 else f"their rates differ by {ppm:+.3g} ppm"
-    same = " (replayed, or a clock that was never set)" if apart else ""
+    one_kind = stamps.split(" of ")[0] == logs.split(" of ")[0]
+    same = " (replayed, or a clock that was never set)" if one_kind else ""
     return Words(
-        f"stamps and log times are on two clocks{same}: stamps are {stamps}, log times {logs}; they are {v['offset']:.6f} s "
-        f"apart, "
-        f"{rate}, steady to {_ms(v['unsteady'])}",
+        f"stamps and log times are on two clocks{same}: stamps are {stamps}, log times {logs}; they are {v['offset']:.6f} s apart"
+        f"{_pace(v)}; {whose}",
         "print one stamp beside the recorder's time: a delay cannot be that long, and a simulator's /clock or a device's "
         "uptime shows the "
         "same number",
@@ -151,6 +148,14 @@ def _two_clocks(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -
         "before stamping",
         _LATER | {"skew", "drift", "step", "slew", "rate_flips", "reference_died", "tai_utc"},
     )
+
+
+def _pace(v: Mapping[str, float]) -> str:
+    if "rate" not in v:
+        return ""
+    ppm = (v["rate"] - 1) * 1e6
+    rate = f"{v['rate']:.4f} s of stamps pass per 1 s of log" if abs(ppm) > 1000 else f"their rates differ by {ppm:+.3g} ppm"
+    return f", {rate}, steady to {_ms(v['unsteady'])}"
 
 
 def _tai(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:

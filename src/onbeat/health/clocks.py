@@ -19,6 +19,7 @@ from onbeat.health.wraps import Wrap, unwrapped, wraps
 __all__ = ("CLOCKS", "judge_clocks")
 
 _EPOCH_S = 3600.0  # no delay is as long as that
+_ONE_EPOCH_NS = 60 * 10**9  # streams of one clock, though not of the same minute, with a simulator that does not keep up
 _FUTURE_S = 1e-3
 
 FAULTS = (
@@ -50,6 +51,7 @@ def judge_clocks(evidence: Evidence) -> Iterable[Verdict]:
         wrap = wraps(line)
         of = offset(line, origin, None if wrap is None else unwrapped(line, wrap))
         if of is None:
+            cases += _few(line, origin)
             continue
         offsets.append(of)
         cases += _compared(of, origin)
@@ -57,7 +59,8 @@ def judge_clocks(evidence: Evidence) -> Iterable[Verdict]:
             plain = offset(line, origin) or of
             cases.append(_wrapped(plain, wrap, origin))
     kept = [group for group in _groups(cases) if not _is_delay(group, offsets)]
-    return [_verdict(group, max(len(offsets), len(group)), origin) for group in kept]
+    among = sum(line.has("stamp_ns", "log_ns") and not line.info.counted for line in lines)
+    return [_verdict(group, max(among, len(group)), origin) for group in kept]
 
 
 CLOCKS = Check("clocks", FAULTS, judge_clocks)
@@ -83,6 +86,19 @@ def _compared(of: Offset, origin_ns: int) -> list[Case]:
         figures = {"ahead": figure(Number(-level_s, base.noise), "s")}
         found.append(Case("future_stamps", "finding", of, figures, plot_of(of, base), -level_s))
     return found
+
+
+def _few(line: Timeline, origin_ns: int) -> list[Case]:
+    """Judge a stream of too few rows for a shape: by the size of its offset only."""
+    if not line.has("stamp_ns") or line.info.counted or not line.rows["stamp_ns"].any():
+        return []
+    difference = line.rows["log_ns"] - line.rows["stamp_ns"]
+    base = int(np.median(difference))
+    if abs(base) < _EPOCH_S * 1e9:
+        return []
+    seconds = (line.rows["log_ns"] - origin_ns) / 1e9
+    of = Offset(line, seconds, (difference - base) / 1e9, base, line.period_ns / 1e9, 1e-6)
+    return [Case("two_clocks", "finding", of, {"offset": Figure(base / 1e9, "s")}, plot_of(of), 0.0)]
 
 
 def _alone(line: Timeline, origin_ns: int) -> list[Case]:
@@ -154,6 +170,8 @@ def _is_delay(group: list[Case], offsets: Sequence[Offset]) -> bool:
 def _same(a: Case, b: Case) -> bool:
     if a.fault != b.fault or a.level != b.level:
         return False
+    if a.fault == "two_clocks":
+        return abs(a.of.base_ns - b.of.base_ns) < _ONE_EPOCH_NS
     slack = 2 * max(a.of.period, b.of.period)
     for name in a.figures.keys() & b.figures.keys():
         x, y = a.figures[name], b.figures[name]
