@@ -209,8 +209,9 @@ def _at_once(of: Offset, ramp: Change) -> Change:
     if len(rows) < 2 or len(stamps) != len(of.t):
         return ramp
     steps = np.diff(stamps[rows]) / 1e9 - of.period
-    whole = np.flatnonzero(np.abs(steps + ramp.size) < 0.1 * abs(ramp.size) + 0.2 * of.period)
-    if len(whole) != 1 or abs(ramp.size) < 0.5 * of.period:
+    usual = float(np.percentile(np.abs(of.line.intervals_ns("stamp_ns") / 1e9 - of.period), 90))
+    whole = np.flatnonzero(np.abs(steps + ramp.size) < 0.15 * abs(ramp.size) + usual)
+    if len(whole) != 1 or usual > 0.3 * abs(ramp.size):
         return ramp
     row = int(rows[whole[0]]) + 1
     start, end = float(of.t[row - 1]), float(of.t[row])

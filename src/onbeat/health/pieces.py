@@ -88,7 +88,7 @@ def fit(columns: Sequence[_Floats], y: _Floats, noise: float, places: int = 0) -
         residual = y - x @ theta
         limit = 3 * max(1.4826 * float(np.median(np.abs(residual))), noise)
         weight = np.minimum(1.0, limit / np.maximum(np.abs(residual), 1e-300))
-    memory = _memory(residual * weight)
+    memory = _memory(residual * weight, noise)
     variance = max(float(np.sum((weight * residual) ** 2)) / max(len(y) - x.shape[1], 1), noise**2)
     wide = variance * (1 + memory) / (1 - memory)
     cov = np.linalg.pinv(x.T @ (x * weight[:, None])) * wide / np.outer(scale, scale)
@@ -156,6 +156,9 @@ def _partition(sums: Sequence[_Floats], n: int, price: float) -> list[int]:
     return cuts[::-1]
 
 
-def _memory(residual: _Floats) -> float:
-    power = float(residual @ residual)
-    return float(np.clip(residual[1:] @ residual[:-1] / power, 0.0, 0.95)) if power > 0 and len(residual) > 3 else 0.0
+def _memory(residual: _Floats, noise: float) -> float:
+    """Correlation of neighbours; of residuals within the noise, which is never known that well, it is taken to be less."""
+    if len(residual) < 4:
+        return 0.0
+    power = float(residual @ residual) + 0.5 * len(residual) * noise**2
+    return float(np.clip(residual[1:] @ residual[:-1] / max(power, 1e-300), 0.0, 0.95))

@@ -63,11 +63,10 @@ def wraps(line: Timeline) -> Wrap | None:
         steady = (line.intervals_ns("log_ns") - line.intervals_ns("stamp_ns")) / 1e9
         off = np.abs(steady - np.median(steady))
         slack = 1e-4 + (4 * float(np.quantile(off, 0.8)) if len(off) else 0.0)
-        rare = slack + (3 * float(np.quantile(off, 0.99)) if len(off) else 0.0)
         clock = "log_ns"
     else:
         passed = np.full(len(stamped), round(line.period_ns))
-        slack = rare = 1e-4 + 0.6 * line.period_ns / 1e9
+        slack = 1e-4 + 0.6 * line.period_ns / 1e9
         clock = "stamp_ns"
     jumps = (stamped - passed) / 1e9
     found: list[tuple[float, Wrap]] = []
@@ -75,7 +74,7 @@ def wraps(line: Timeline) -> Wrap | None:
         for bits in _BITS:
             turn = length * 2**bits
             apart = np.abs(np.abs(jumps) - turn)
-            hits = np.flatnonzero(apart <= max(slack, min(rare, 0.02 * turn)))
+            hits = np.flatnonzero(apart <= max(slack, min(0.1, 0.02 * turn)))
             if len(hits) and np.median(apart[hits]) > min(slack, _RELATIVE * turn) + 1e-7:
                 continue
             times = breaks.before[clock][hits] / 1e9
