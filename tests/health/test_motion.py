@@ -1,5 +1,6 @@
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from onbeat.health.check import Verdict
 from onbeat.health.motion import MOTION
+from onbeat.read.open import open_streams
 from onbeat.read.streams import Frame, StreamInfo, row_dtype
 from tests.health.motion_streams import START_NS, FloatArray, evidence, position, rate, recorded, stream, tones
 
@@ -126,3 +128,16 @@ def test_without_opencv_pictures_are_unjudged_with_the_command_that_installs_it(
         (said,) = MOTION.judge(seen)
     assert said.level == "unjudged"
     assert "onbeat[vision]" in said.sentence
+
+
+@pytest.mark.real_data
+def test_gyro_and_pose_of_a_drone_agree_within_two_milliseconds(data_dir: Path) -> None:
+    """A gyro with a bias of 0.08 rad/s; the recording has one clock."""
+    recording = open_streams(data_dir / "euroc_mh01")
+    gathered, seen = evidence(recording)
+    with gathered:
+        (note,) = MOTION.judge(seen)
+    assert note.level == "note"
+    assert abs(note.figures["offset"].value) < 5e-4
+    assert note.figures["offset"].high is not None
+    assert note.figures["offset"].high < 2e-3

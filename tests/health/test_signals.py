@@ -24,6 +24,18 @@ def test_pose_gives_turning_in_the_frame_of_the_body_and_travelling() -> None:
     np.testing.assert_allclose(seen.speeds["turn"], np.abs(3 * np.cos(at_s)), atol=1e-3)
 
 
+def test_pose_of_the_world_as_the_body_sees_it_turns_the_other_way_in_the_other_frame() -> None:
+    rng = np.random.default_rng(4)
+    q = np.column_stack([np.ones(len(T_S)), np.cumsum(rng.normal(0, 0.01, (len(T_S), 3)), axis=0)])
+    seen, inverse = (
+        motion_of("pose", NS, np.column_stack([np.zeros((len(T_S), 3)), q * sign])) for sign in ([1, 1, 1, 1], [1, -1, -1, -1])
+    )
+    assert seen is not None
+    assert inverse is not None
+    np.testing.assert_allclose(inverse.vectors["turn"], -seen.vectors["turn of the world"], atol=1e-9)
+    np.testing.assert_allclose(seen.speeds["turn"], inverse.speeds["turn"], atol=1e-9)
+
+
 def test_quaternion_that_changes_its_sign_is_the_same_attitude() -> None:
     pose = np.column_stack([np.zeros((len(T_S), 3)), quaternions(0.5 * T_S)])
     pose[::3, 3:] *= -1

@@ -22,7 +22,7 @@ FINEST_S, COARSEST_S = 0.01, 0.1
 RIDGE = 1e-3
 THIRDS = 3
 TRIES = 3
-# Below, a mixture hardly agrees; the ones above are tried in the order of what they say about the shift.
+# Below, a mixture hardly agrees; those above are tried in the order of what they say of the shift.
 GOOD_SCORE = 0.85
 # More samples of the slower stream say little more, and take time.
 MOST_SLOW = 4000
@@ -102,7 +102,7 @@ def agree(excerpts: Sequence[Excerpt], max_offset_s: float = MAX_OFFSET_S) -> Ag
     a_ns, b_ns, a_third, b_third = _end_to_end(excerpts)
     pairs = _pairs(excerpts, a_ns, b_ns, max_offset_s)
     refused: Agreement | None = None
-    for pair in sorted(pairs, key=lambda p: (p.score < GOOD_SCORE, -p.sharpness))[:TRIES]:
+    for pair in sorted(pairs, key=_last)[:TRIES]:
         result = estimate_offset(a_ns, pair.a, b_ns, pair.b, max_offset_s)
         found = Agreement(result, (), pair.what, a_ns, pair.a, b_ns, pair.b)
         if result.accepted:
@@ -114,6 +114,11 @@ def agree(excerpts: Sequence[Excerpt], max_offset_s: float = MAX_OFFSET_S) -> Ag
             return Agreement(result, thirds, pair.what, a_ns, pair.a, b_ns, pair.b)
         refused = refused or found
     return refused
+
+
+def _last(pair: _Pair) -> tuple[bool, bool, bool, float]:
+    """Give the place of a pair among those to try: where two points of one body travel differently, its turning is the same."""
+    return (pair.score < GOOD_SCORE, "travel" in pair.what, pair.what.startswith("speed"), -pair.sharpness)
 
 
 def _end_to_end(excerpts: Sequence[Excerpt]) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -148,7 +153,7 @@ def _pairs(excerpts: Sequence[Excerpt], a_ns: IntArray, b_ns: IntArray, max_offs
         of_a, of_b = (e.speeds if speeds else e.vectors for e in (first.a, first.b))
         for name_a in of_a:
             for name_b in of_b:
-                if not speeds and name_a != name_b and not {name_a, name_b} & set(_MIXED):
+                if not speeds and name_a.split()[0] != name_b.split()[0] and not {name_a, name_b} & set(_MIXED):
                     continue
                 a = np.concatenate([_table(e.a, name_a, speeds=speeds) for e in excerpts])
                 b = np.concatenate([_table(e.b, name_b, speeds=speeds) for e in excerpts])

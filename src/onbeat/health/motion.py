@@ -19,6 +19,8 @@ __all__ = ("MOTION", "offsets")
 NEIGHBOUR = 0.15
 SLOWEST_HZ = 4.0
 MOST_STREAMS = 8
+# Two streams of one body explain each other; less is chance, noise or another body.
+LEAST_R2 = 0.9
 MOST_CLOSURES = 3
 # The kinds whose values are a motion, those that see it best first.
 BEST_FIRST = ("rotation", "pose", "joints")
@@ -100,34 +102,66 @@ def _closed(streams: list[Moving], found: dict[str, Late]) -> Iterable[Late]:
 def _judge(evidence: Evidence) -> Iterator[Verdict]:
     said = offsets(evidence)
     late = [one for one in said if isinstance(one, Late)]
-    # Of three streams and more, most are right. Of two, the later one is wrong: nothing is seen before it happens.
-    centre = float(np.median([0.0, *(one.value_s for one in late)])) if len(late) > 1 else 0.0
-    wrong = [one for one in late if abs(one.value_s) - one.half_s > one.limit_s or _is_neighbour(evidence, one)]
-    reference_is_wrong = len(late) > 1 and len(wrong) > len(late) / 2 and abs(centre) > LEAST_S
-    for one in [max(wrong, key=lambda x: abs(x.value_s) / x.half_s)] if reference_is_wrong else wrong:
-        yield _verdict(evidence, one, reference_is_wrong or (len(late) == 1 and one.value_s < 0))
+    wrong = [one for one in late if _matters(evidence, one) and _r2(one) >= LEAST_R2]
+    # Of three streams and more, most are right: where most are late against the reference, it is the reference that is early.
+    odd = len(late) > 1 and len(wrong) > len(late) / 2 and abs(float(np.median([0.0, *(x.value_s for x in late)]))) > LEAST_S
+    for one in [max(wrong, key=lambda x: abs(x.value_s) / x.half_s)] if odd else wrong:
+        yield _verdict(evidence, one, odd or (len(late) == 1 and _is_early(evidence, one)))
     for one in late:
         if one not in wrong:
-            unsteady = np.ptp(one.thirds_s) > max(2 * one.limit_s, 3 * (one.agreement.result.ci95 or 0.0))
-            yield _unsteady(one) if unsteady else _note(one)
+            yield _doubt(evidence, one) or _note(one)
     for each in said:
         if isinstance(each, Unsaid):
-            yield Verdict(
-                "offset",
-                (each.stream, each.reference),
-                "unjudged",
-                f"the offset between {each.stream} and {each.reference} cannot be told: {each.reason}",
-            )
+            yield _unjudged(each.stream, each.reference, f"cannot be told: {each.reason}")
 
 
-def _is_neighbour(evidence: Evidence, late: Late) -> bool:
-    """Say whether the offset is one period of either stream, and surely not none."""
-    return any(_is_period(late, evidence.timelines[name].period_ns / 1e9) for name in (late.stream, late.reference))
+def _matters(evidence: Evidence, late: Late) -> bool:
+    beside = any(_is_period(late, evidence.timelines[name].period_ns / 1e9) for name in (late.stream, late.reference))
+    return beside or abs(late.value_s) - late.half_s > late.limit_s
+
+
+def _r2(late: Late) -> float:
+    return float(late.agreement.result.conditions["r2"])
+
+
+def _is_early(evidence: Evidence, late: Late) -> bool:
+    """Say which of two streams is wrong: the one whose period it is, else the later one, as nothing is seen before it happens."""
+    own, others = (_is_period(late, evidence.timelines[name].period_ns / 1e9) for name in (late.stream, late.reference))
+    return others if own != others else late.value_s < 0
+
+
+def _doubt(evidence: Evidence, late: Late) -> Verdict | None:
+    """Say why an offset that was estimated is not believed, or says too little."""
+    reason = ""
+    if np.ptp(late.thirds_s) > max(2 * late.limit_s, 3 * (late.agreement.result.ci95 or 0.0)):
+        parts = ", ".join(f"{third * 1e3:.1f}" for third in late.thirds_s)
+        reason = f"is no single number: {parts} ms in the thirds that can say"
+    elif _matters(evidence, late):
+        reason = (
+            f"would be {_ms(late.value_s)}, but one explains too little of the other to believe it (R2 {_r2(late):.2f}, wanted "
+            f"{LEAST_R2}); see that both are mounted on the same body, and move more"
+        )
+    elif late.half_s > 2 * late.limit_s:
+        reason = f"is known to +- {_ms(late.half_s)} only, and {_ms(late.limit_s)} would matter; move more, or faster"
+    return _unjudged(late.stream, late.reference, reason, late) if reason else None
+
+
+def _unjudged(stream: str, reference: str, reason: str, late: Late | None = None) -> Verdict:
+    return Verdict(
+        "offset",
+        (stream, reference),
+        "unjudged",
+        f"the offset between {stream} and {reference} {reason}",
+        {} if late is None else _figures(late, late.value_s),
+        plot=None if late is None else lateness_plot(late),
+    )
 
 
 def _is_period(late: Late, period_s: float) -> bool:
-    near = max(late.half_s, NEIGHBOUR * period_s)
-    return late.half_s < 0.3 * period_s and abs(abs(late.value_s) - period_s) <= near
+    """Say whether an offset is one period, and surely not none."""
+    size_s = abs(late.value_s)
+    near = abs(size_s - period_s) <= max(late.half_s, NEIGHBOUR * period_s)
+    return near and size_s > LEAST_S and late.half_s < min(period_s / 2, size_s - period_s / 4)
 
 
 def _verdict(evidence: Evidence, late: Late, reference_is_wrong: bool) -> Verdict:
@@ -201,18 +235,6 @@ def _note(late: Late) -> Verdict:
         f"{late.stream} and {late.reference} see the same motion at the same time: offset {late.value_s * 1e3:.2f} ms "
         f"(95 %: +- {late.half_s * 1e3:.2f} ms; below {_ms(late.limit_s)} it does not matter)",
         _figures(late, late.value_s),
-    )
-
-
-def _unsteady(late: Late) -> Verdict:
-    parts = ", ".join(f"{third * 1e3:.1f}" for third in late.thirds_s)
-    return Verdict(
-        "offset",
-        (late.stream, late.reference),
-        "unjudged",
-        f"the offset between {late.stream} and {late.reference} is no single number: {parts} ms in the three thirds",
-        _figures(late, late.value_s),
-        plot=lateness_plot(late),
     )
 
 

@@ -28,8 +28,9 @@ class Motion:
 
     Args:
         t_ns: On the stream's own stamps, strictly increasing; a difference belongs to the middle of its two. Shape (n,), int64.
-        vectors: Rates by what they are: "turn" (rad/s, in the frame of the body), "travel" (m/s), "joints" (a second),
-            "picture" (pictures a second). Shape (n, width).
+        vectors: Rates by what they are: "turn" (rad/s, in the frame of the body), "turn of the world" (the same in that of the
+            world, for poses that are the world's as the body sees it), "travel" (m/s), "joints" (a second), "picture" (widths of the
+            picture a second). Shape (n, width).
         speeds: Their magnitudes, which need no common frame. Shape (n,).
     """
 
@@ -119,7 +120,10 @@ def motion_of(kind: str, t_ns: NDArray[np.int64], values: FloatArray) -> Motion 
             return None
         norms = np.linalg.norm(values[:, 3:], axis=1)
         t_ns, values, norms = (x[norms > 0.5] for x in (t_ns, values, norms))
-        steps = {"turn": _turns(values[:, 3:] / norms[:, None], apart), "travel": values[apart:, :3] - values[:-apart, :3]}
+        attitude = values[:, 3:] / norms[:, None]
+        turn = _turns(attitude, apart)
+        world = _rotated(attitude[:-apart], turn)
+        steps = {"turn": turn, "turn of the world": world, "travel": values[apart:, :3] - values[:-apart, :3]}
     else:
         moving = np.sort(np.argsort(-np.abs(np.diff(values, axis=0)).sum(axis=0), kind="stable")[:MOST_COLUMNS])
         steps = {"joints": values[apart:, moving] - values[:-apart, moving]}
@@ -129,7 +133,8 @@ def motion_of(kind: str, t_ns: NDArray[np.int64], values: FloatArray) -> Motion 
     if int(near.sum()) < 4:
         return None
     rates = {name: step[near] / (took_ns[near, None] / 1e9) for name, step in steps.items()}
-    return Motion(middle_ns[near], rates, {name: np.linalg.norm(rate, axis=1) for name, rate in rates.items()})
+    speeds = {name: np.linalg.norm(rate, axis=1) for name, rate in rates.items() if name != "turn of the world"}
+    return Motion(middle_ns[near], rates, speeds)
 
 
 def _turns(q: FloatArray, apart: int) -> FloatArray:
@@ -143,3 +148,10 @@ def _turns(q: FloatArray, apart: int) -> FloatArray:
     angle = 2 * np.arctan2(sine, np.abs(w))
     turn: FloatArray = v * np.divide(angle, sine, out=np.full_like(sine, 2.0), where=sine > 1e-12)
     return turn
+
+
+def _rotated(q: FloatArray, v: FloatArray) -> FloatArray:
+    """Rotate vectors by attitudes w x y z. Shape (n, 3)."""
+    twice = 2 * np.cross(q[:, 1:], v)
+    rotated: FloatArray = v + q[:, :1] * twice + np.cross(q[:, 1:], twice)
+    return rotated
