@@ -28,9 +28,9 @@ class Motion:
 
     Args:
         t_ns: On the stream's own stamps, strictly increasing; a difference belongs to the middle of its two. Shape (n,), int64.
-        vectors: Rates by what they are: "turn" (rad/s, in the frame of the body), "turn of the world" (the same in that of the
-            world, for poses that are the world's as the body sees it), "travel" (m/s), "joints" (a second), "picture" (widths of the
-            picture a second). Shape (n, width).
+        vectors: Rates by what they are, of shape (n, width): "turn" (rad/s, in the frame of the body), "turn of the world" (in
+            that of the world, for poses that are the world's as the body sees it), "travel" (m/s), "joints" (a second),
+            "picture" (its widths a second).
         speeds: Their magnitudes, which need no common frame. Shape (n,).
     """
 
