@@ -79,6 +79,13 @@ def test_step_of_a_32_bit_float_is_the_one_at_the_end() -> None:
     assert found.ns == 1e9 / 128
 
 
+def test_step_of_a_float_that_is_a_whole_number_of_microseconds_is_binary() -> None:
+    stamp, _ = healthy(np.random.default_rng(12), 30, 60)
+    found = stamp_step(stamp // 15_625_000 * 15_625_000)
+    assert found is not None
+    assert (found.ns, found.binary) == (15_625_000, True)
+
+
 def test_stamps_of_nanoseconds_have_no_step() -> None:
     stamp, _ = healthy(np.random.default_rng(8), 30, 60)
     assert stamp_step(stamp) is None

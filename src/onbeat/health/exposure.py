@@ -109,7 +109,9 @@ def _slope(y: NDArray[np.float64], exposure: NDArray[np.float64], frames: int) -
     weight = np.ones(size)
     fit: NDArray[np.float64] = np.zeros(design.shape[1])
     for _ in range(10):
-        fit = np.asarray(np.linalg.lstsq(design * weight[:, None], y * weight, rcond=None)[0], dtype=np.float64)
+        weighted = design * (weight**2)[:, None]
+        # By the normal equations: the design is short and well scaled, and a long recording has many frames.
+        fit = np.asarray(np.linalg.lstsq(weighted.T @ design, weighted.T @ y, rcond=None)[0], dtype=np.float64)
         rest = y - design @ fit
         scale = 4.685 * max(1.4826 * float(np.median(np.abs(rest))), 1.0)
         weight = np.clip(1 - (rest / scale) ** 2, 0, None)

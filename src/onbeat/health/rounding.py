@@ -31,6 +31,7 @@ _STEP_SHARE, _STEP_NS = 0.05, 1_000_000  # of the period, and at all: beyond, ro
 _NOTE_SHARE = 0.01
 _FEWEST = 20
 _YOUNG_NS = 10**17  # 1973: not wall time
+_BINARY = tuple(10**9 >> power for power in range(2, 10))  # whole nanoseconds: 2^-9 s is the last such
 _CONSEQUENCES = frozenset(
     {"jitter", "repeated_stamps", "dropped_samples", "rate_not_held", "one_period_late", "future_stamps", "gap", "bursts"}
 )
@@ -202,7 +203,8 @@ def _decimal_step(times: NDArray[np.int64]) -> Step | None:
             if _off_grid(from_first, step) <= min(step // 100, 500):
                 common = int(np.gcd.reduce((from_first + step // 2) // step))
                 if common:  # else all stamps lie around one tick
-                    return Step(float(step * common), False)
+                    found = step * common
+                    return Step(float(found), found in _BINARY)
     return None
 
 
