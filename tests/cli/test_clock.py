@@ -1,0 +1,92 @@
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from onbeat.cli.main import main
+from onbeat.clock import ClockServer
+
+ONBEAT = [sys.executable, "-c", "import sys; from onbeat.cli.main import main; sys.exit(main())"]
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    with ClockServer(port=0) as server:
+        yield f"127.0.0.1:{server.port}"
+
+
+def test_server_listens_says_where_and_ends_by_ctrl_c() -> None:
+    process = subprocess.Popen(
+        [*ONBEAT, "clock", "serve", "--port", "0", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        said = ""
+        while not said.endswith("}\n"):
+            line = process.stdout.readline()
+            assert line, process.stderr.read() if process.stderr else ""
+            said += line
+        port = json.loads(said)["port"]
+        assert main(["clock", "status", f"127.0.0.1:{port}", "--seconds", "1", "--max-error", "1"]) in (0, 1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def test_status_says_how_well_the_servers_time_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    with served() as address:
+        main(["clock", "status", address, "--seconds", "1.5", "--max-error", "1", "--json"])
+    document = json.loads(capsys.readouterr().out)
+    found = document["server"]
+    assert abs(found["offset_ns"]) <= found["bound_ns"]
+    assert found["exchanges"] > 5
+    assert found["state"] in ("ACQUIRING", "LOCKED", "HOLDOVER")
+    assert document["keepers"][-1]["name"] == "kernel"
+
+
+def test_time_that_is_not_known_well_enough_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    with served() as address:
+        assert main(["clock", "status", address, "--seconds", "0.5", "--max-error", "1e-9"]) == 1
+    assert "onbeat clock watch" in capsys.readouterr().out
+
+
+def test_server_that_is_not_there_is_a_finding_with_the_cause(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["clock", "status", "127.0.0.1:9", "--seconds", "0.3"]) == 1
+    assert "is onbeat clock serve running there" in capsys.readouterr().out
+
+
+def test_watch_draws_and_its_json_is_a_line_for_each_look(capsys: pytest.CaptureFixture[str]) -> None:
+    with served() as address:
+        assert main(["clock", "watch", address, "--seconds", "1.5"]) == 0
+        assert "hard bound" in capsys.readouterr().out
+        assert main(["clock", "watch", address, "--seconds", "1.5", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines
+    assert all(line["stamps"] and "events" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["clock", "status", "robot:port"], "no HOST or HOST:PORT"),
+        (["clock", "status", "robot:70000"], "no HOST or HOST:PORT"),
+        (["clock", "status", "--seconds", "0"], "--seconds"),
+        (["clock", "watch", "robot", "--seconds", "-1"], "--seconds"),
+        (["clock", "watch", "no such host"], "cannot be reached"),
+        (["clock", "wach"], "wach"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
