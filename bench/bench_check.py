@@ -7,6 +7,7 @@ messages and read back. Beside it, on the same files, `clockdoctor` from the pac
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ import numpy as np
 from onbeat.errors import OnbeatError
 from onbeat.health.check import Verdict
 from onbeat.health.examine import examine
-from onbeat.read.open import open_streams
+from onbeat.read.open import find_recordings, open_streams
 from onbeat.read.streams import StreamRecording
 from onbeat.testing.faults import Planted, plant
 from onbeat.testing.planting import survey
@@ -292,11 +293,16 @@ CLEAN = (
 
 def real(name: str) -> tuple[str, ...] | str:
     """Give the findings of a real recording, or why it could not be checked."""
-    try:
-        verdicts = examine(open_streams(DATA / name)).verdicts
-    except OnbeatError as error:
-        return str(error)
-    return tuple(one.fault for one in verdicts if one.level == "finding")
+    with tempfile.TemporaryDirectory(prefix="onbeat-bench-") as folder:
+        path = DATA / name
+        if path.suffix == ".zip":
+            shutil.unpack_archive(path, folder)
+            path = Path(folder)
+        try:
+            verdicts = [one for found in find_recordings(path) for one in examine(open_streams(found)).verdicts]
+        except (OnbeatError, OSError) as error:
+            return str(error)
+    return tuple(sorted({one.fault for one in verdicts if one.level == "finding"}))
 
 
 # Bars
