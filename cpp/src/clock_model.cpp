@@ -23,6 +23,7 @@ constexpr double kJitterShare = 1.0 / 64.0;
 constexpr double kLegSpan = 5.0;
 constexpr std::size_t kLegCount = 40;
 constexpr double kLeastRise = 1e-5;
+constexpr double kRouteMoves = 0.03;  // of the rise: the shortest delays of a second, from second to second; queues move by 10 % and more
 constexpr double kSettled = 1.0;  // seconds without another turn, before a changed rate is believed
 
 Ns aged(double drift_bound, Ns from, Ns to) noexcept {
@@ -119,13 +120,16 @@ void ClockModel::watch_legs(const Limit& upper, const Limit& lower, ClockNews& n
   now.outbound = std::min(now.outbound, outbound);
   now.back = std::min(now.back, back);
   std::size_t count = 0;
-  double least_outbound = kInfinity, least_back = kInfinity;
+  double least_outbound = kInfinity, least_back = kInfinity, most_outbound = -kInfinity, most_back = -kInfinity;
   auto oldest = legs_.end();
   while (oldest != legs_.begin() && !(count >= kLegCount && static_cast<double>(second - oldest->second) >= kLegSpan)) {
     --oldest;
     count += oldest->count;
     least_outbound = std::min(least_outbound, oldest->outbound);
     least_back = std::min(least_back, oldest->back);
+    if (oldest->count < 2) continue;  // the second that has just begun
+    most_outbound = std::max(most_outbound, oldest->outbound);
+    most_back = std::max(most_back, oldest->back);
   }
   const bool enough = count >= kLegCount && static_cast<double>(second - oldest->second) >= kLegSpan;
   legs_.erase(legs_.begin(), oldest);
@@ -136,6 +140,9 @@ void ClockModel::watch_legs(const Limit& upper, const Limit& lower, ClockNews& n
   const bool came_back = more_back > least && more_outbound < tolerance + least / 4;
   if (went_out == came_back) return;
   const double more = went_out ? more_outbound : more_back;
+  // A queue that stands for long has a floor too, but one that moves; what it adds is not known well enough to be taken off.
+  const double moved = went_out ? most_outbound - least_outbound : most_back - least_back;
+  if (moved > std::max(kLeastRise, kRouteMoves * more) + 2 * tolerance) return;
   (went_out ? rise_outbound_ : rise_back_) += more;
   for (Raw& raw : raw_) {  // those of the new route got no correction yet
     if (went_out && raw.upper.value - more - line_at(raw.upper.t) > 0.9 * floor) raw.upper.value -= more;

@@ -114,11 +114,12 @@ def status(
 def watch(
     server: _Server,
     seconds: Annotated[float | None, typer.Option("--seconds", metavar="S", help="End after this; else by Ctrl-C.")] = None,
+    rate: Annotated[float, typer.Option("--rate", metavar="HZ", help="Probes per second, up to 1000.")] = 8.0,
     json: _Json = False,
 ) -> int:
     """Watch a server's time: offset, bound, skew, round trip by leg, and a live picture of the offset against time.
 
-    With --json one line of JSON for each exchange instead.
+    With --json a line of JSON for each look that found a new exchange instead, --rate times a second.
     """
     from onbeat.clock import SystemClock
 
@@ -126,21 +127,21 @@ def watch(
         raise BadInput(f"--seconds is {seconds:g}; it must be above 0")
     clock = SystemClock()
     end_ns = None if seconds is None else clock.now_ns() + round(seconds * 1e9)
-    with _client(server) as client:
+    with _client(server, rate) as client:
         if json:
-            _stream(client, clock, end_ns)
+            _stream(client, clock, end_ns, min(_LOOK_NS, round(1e9 / rate)))
         else:
             _picture(client, server, clock, end_ns)
         found = client.status()
     return GOOD if found.exchanges else FINDING
 
 
-def _stream(client: "ClockClient", clock: Any, end_ns: int | None) -> None:
+def _stream(client: "ClockClient", clock: Any, end_ns: int | None, look_ns: int) -> None:
     import json as lines
 
     count = 0
     while end_ns is None or clock.now_ns() < end_ns:
-        clock.sleep_until_ns(clock.now_ns() + _LOOK_NS)
+        clock.sleep_until_ns(clock.now_ns() + look_ns)
         found = client.status()
         if found.exchanges > count:
             count = found.exchanges
@@ -226,10 +227,10 @@ def _keeper(report: "DaemonReport") -> dict[str, Any]:
     return {**asdict(report), "state": report.state.value if report.state is not None else None}
 
 
-def _client(server: str) -> "ClockClient":
+def _client(server: str, rate_hz: float = 8.0) -> "ClockClient":
     from onbeat.clock import ClockClient
 
-    return ClockClient(*_address(server))
+    return ClockClient(*_address(server), rate_hz=rate_hz)
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -156,6 +156,7 @@ class ClockEstimator:
         """Tell how far the map may be trusted at an instant of the client's clock."""
         if not self._model.known or self._newest_ns is None:
             return SyncState.ACQUIRING
-        poll_ns = sorted(self._polls)[len(self._polls) // 2] if self._polls else _FIRST_POLL_NS
+        # Probes may come in pairs: the usual time between them is that between the pairs.
+        poll_ns = sorted(self._polls)[3 * len(self._polls) // 4] if self._polls else _FIRST_POLL_NS
         bound_ns = self.map_at(now_ns).bound_at_ns(now_ns)
         return sync_state(self._in_epoch, now_ns - self._newest_ns, poll_ns, bound_ns, self._max_bound_ns)
