@@ -96,7 +96,7 @@ class Rig:
     def _cable(self) -> None:
         for name in (self.server, self.router, self.client):
             run("ip", "netns", "add", name)
-            self._stack.callback(lambda name=name: subprocess.run(["ip", "netns", "del", name], check=False))
+            self._stack.callback(subprocess.run, ["ip", "netns", "del", name], check=False)
             run("ip", "-n", name, "link", "set", "lo", "up")
         for end, subnet, device in ((self.server, 1, "s"), (self.client, 2, "c")):
             run("ip", "-n", end, "link", "add", "up0", "type", "veth", "peer", "name", device, "netns", self.router)
@@ -122,7 +122,8 @@ class Rig:
         self.newest: dict[str, Any] = {}
         reader = threading.Thread(target=self._follow, daemon=True)
         reader.start()
-        self._stack.callback(lambda: (self._end(self.watch), reader.join()))
+        self._stack.callback(reader.join)
+        self._stack.callback(self._end, self.watch)
 
     def _follow(self) -> None:
         with suppress(ValueError):  # a last line that was cut, or a pipe that was closed
