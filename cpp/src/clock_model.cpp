@@ -23,6 +23,7 @@ constexpr double kJitterShare = 1.0 / 64.0;
 constexpr double kLegSpan = 5.0;
 constexpr std::size_t kLegCount = 40;
 constexpr double kLeastRise = 1e-5;
+constexpr double kRiseOverJitter = 6.0;
 constexpr double kRouteMoves = 0.03;  // of the rise: the shortest delays of a second, from second to second; queues move by 10 % and more
 constexpr double kSettled = 1.0;  // seconds without another turn, before a changed rate is believed
 
@@ -56,10 +57,10 @@ void ClockModel::restart() noexcept {
 double ClockModel::relative(Ns from, Ns to) const noexcept { return seconds(from, to); }
 double ClockModel::since_start(Ns t) const noexcept { return relative(start_ns_, t); }
 
-ClockNews ClockModel::add(Ns t1, Ns t2, Ns t3, Ns t4) {
+ClockNews ClockModel::add(Ns t1, Ns t2, Ns t3, Ns t4, Ns server_bound, Ns strayed) {
   ClockNews news;
   const Ns upper_ns = t2 - t1, lower_ns = t3 - t4;
-  if (harden(t1, upper_ns, t4, lower_ns, news)) {
+  if (harden(t1, upper_ns + server_bound, t4, lower_ns - server_bound, strayed, news)) {
     start_ns_ = t4;
     start_offset_ns_ = lower_ns + (upper_ns - lower_ns) / 2;
     since_ = -kInfinity;
@@ -78,11 +79,11 @@ ClockNews ClockModel::add(Ns t1, Ns t2, Ns t3, Ns t4) {
 }
 
 // Narrow the hard interval. Returns whether everything begins anew: at the first exchange, and after a step.
-bool ClockModel::harden(Ns t1, Ns upper_ns, Ns t4, Ns lower_ns, ClockNews& news) {
-  const Ns high = upper_ns + aged(drift_bound_, t1, t4);  // true at t1, carried to t4
+bool ClockModel::harden(Ns t1, Ns upper_ns, Ns t4, Ns lower_ns, Ns strayed, ClockNews& news) {
+  const Ns high = upper_ns + aged(drift_bound_, t1, t4) + strayed;  // true at t1, carried to t4
   const bool first = !known_;
   if (!first) {
-    const Ns grown = aged(drift_bound_, hard_ns_, t4);
+    const Ns grown = aged(drift_bound_, hard_ns_, t4) + strayed;
     const Ns old_low = low_ns_ - grown, old_high = high_ns_ + grown;
     if (std::max(old_low, lower_ns) <= std::min(old_high, high)) {
       low_ns_ = std::max(old_low, lower_ns);
@@ -90,7 +91,7 @@ bool ClockModel::harden(Ns t1, Ns upper_ns, Ns t4, Ns lower_ns, ClockNews& news)
       hard_ns_ = t4;
       return false;
     }
-    news = {ClockChange::step, t4, lower_ns - old_high, high - old_low};
+    news = {ClockChange::step, t4, difference_ns(old_high, lower_ns), difference_ns(old_low, high)};
     restart();
   }
   known_ = true;
@@ -134,7 +135,7 @@ void ClockModel::watch_legs(const Limit& upper, const Limit& lower, ClockNews& n
   const bool enough = count >= kLegCount && static_cast<double>(second - oldest->second) >= kLegSpan;
   legs_.erase(legs_.begin(), oldest);
   if (!enough) return;
-  const double least = std::max({kLeastRise, 0.1 * floor, 3 * jitter_});
+  const double least = std::max({kLeastRise, 0.1 * floor, kRiseOverJitter * jitter_});
   const double more_outbound = least_outbound - floor - rise_outbound_, more_back = least_back - floor - rise_back_;
   const bool went_out = more_outbound > least && more_back < tolerance + least / 4;
   const bool came_back = more_back > least && more_outbound < tolerance + least / 4;
@@ -142,7 +143,7 @@ void ClockModel::watch_legs(const Limit& upper, const Limit& lower, ClockNews& n
   const double more = went_out ? more_outbound : more_back;
   // A queue that stands for long has a floor too, but one that moves; what it adds is not known well enough to be taken off.
   const double moved = went_out ? most_outbound - least_outbound : most_back - least_back;
-  if (moved > std::max(kLeastRise, kRouteMoves * more) + 2 * tolerance) return;
+  if (moved > std::max(kLeastRise, kRouteMoves * more)) return;
   (went_out ? rise_outbound_ : rise_back_) += more;
   for (Raw& raw : raw_) {  // those of the new route got no correction yet
     if (went_out && raw.upper.value - more - line_at(raw.upper.t) > 0.9 * floor) raw.upper.value -= more;

@@ -46,7 +46,9 @@ class ClockModel:
     """What onbeat.clock.ClockEstimator computes with."""
 
     def __init__(self, drift_bound: float) -> None: ...
-    def add(self, t1_ns: int, t2_ns: int, t3_ns: int, t4_ns: int) -> tuple[str, int, int, int, str | None] | None:
+    def add(
+        self, t1_ns: int, t2_ns: int, t3_ns: int, t4_ns: int, server_bound_ns: int = 0, strayed_ns: int = 0
+    ) -> tuple[str, int, int, int, str | None] | None:
         """
         Take an exchange; give what it proved: kind, when, between which sizes, on which leg.
         """

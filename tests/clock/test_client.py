@@ -1,13 +1,15 @@
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
 from onbeat.clock import ClockClient, ClockServer, ClockStatus, SyncState, SystemClock
 from onbeat.clock.packet import Probe, Reply, decode, encode_reply
-from onbeat.errors import BadInput, NotSynced
+from onbeat.errors import BadInput, ClockMismatch, NotSynced
 
 
 def until(true: Callable[[], bool], what: str) -> None:
@@ -104,6 +106,8 @@ def test_server_that_restarts_begins_a_new_epoch() -> None:
             until(lambda: client.status().epoch == 1, "a new epoch")
             assert client.status().discarded["another server"] >= 2
             exchanges(client, 20)
+            until(lambda: client.clock.epoch == 1, "a map of the new epoch")
+            assert [event.kind for event in client.events()] == ["restart"]
         finally:
             again.stop()
 
@@ -183,6 +187,132 @@ def test_chain_of_two_adds_the_bounds() -> None:
             assert status.offset_ns is not None
             assert status.bound_ns > status.server_bound_ns
             assert abs(status.offset_ns) <= status.bound_ns
+
+
+def test_time_line_that_ended_is_refused_until_the_next_is_known() -> None:
+    restarted = threading.Event()
+
+    def answer(reply: Reply) -> list[bytes]:
+        if not restarted.is_set():
+            return [encode_reply(reply)]
+        # Its stamps cannot be: the client hears that the epoch is another one, and learns nothing about it.
+        return [encode_reply(replace(reply, epoch=1, sent_ns=reply.sent_ns + 10**12))]
+
+    with against(answer) as client:
+        exchanges(client, 10)
+        before_ns = client.clock.require(0.02)
+        restarted.set()
+        until(lambda: client.status().epoch == 1, "the new epoch")
+        with pytest.raises(NotSynced, match="restarted"):
+            client.clock.require(1.0)
+        assert client.clock.now_ns() >= before_ns
+        status = client.status()
+        assert (status.offset_ns, status.bound_ns, status.age_ns) == (None, None, None)
+
+
+def test_reply_that_is_overtaken_is_left_out_also_across_epochs() -> None:
+    held: list[Reply] = []
+
+    def answer(reply: Reply) -> list[bytes]:
+        if reply.number % 5 == 0 and not held:
+            held.append(reply)
+            return []
+        late, held[:] = list(held), []
+        return [encode_reply(replace(reply, epoch=1)), *(encode_reply(replace(one, epoch=0)) for one in late)]
+
+    with against(answer) as client:
+        status = exchanges(client, 20)
+        assert status.epoch <= 1
+        assert status.discarded["late or repeated reply"] >= 2
+
+
+def test_reply_whose_departure_nobody_told_is_taken_as_the_server_said() -> None:
+    def answer(reply: Reply) -> list[bytes]:
+        return [encode_reply(replace(reply, kernel_received=True))]
+
+    with against(answer) as client:
+        status = exchanges(client, 20)
+        assert status.stamps in ("kernel rx", "userspace")
+        assert status.offset_ns is not None
+        assert status.bound_ns is not None
+        assert abs(status.offset_ns) <= status.bound_ns
+
+
+@pytest.mark.parametrize("apart_s", [37, -37, 18])
+def test_wall_clock_on_another_time_scale_is_refused_and_monotonic_time_is_not(apart_s: int) -> None:
+    def answer(reply: Reply) -> list[bytes]:
+        wall_ns = SystemClock("wall").now_ns() - SystemClock().now_ns() + apart_s * 10**9
+        return [encode_reply(replace(reply, wall_minus_reference_ns=wall_ns))]
+
+    with against(answer) as client:
+        status = exchanges(client, 5)
+        assert status.wall_apart_ns == pytest.approx(apart_s * 10**9, abs=1e8)
+        with pytest.raises(ClockMismatch, match="count"):
+            client.clock.wall_ns()
+        client.clock.require(0.1)
+
+
+def test_server_that_is_slewed_widens_the_bound_and_is_named() -> None:
+    started_ns = SystemClock().now_ns()
+
+    def slewed(t_ns: int) -> int:
+        return t_ns + (t_ns - started_ns) // 100  # 10 000 ppm: fifty times the drift bound
+
+    def answer(reply: Reply) -> list[bytes]:
+        steered_ns = slewed(reply.sent_ns) - reply.sent_ns
+        reply = replace(reply, received_ns=slewed(reply.received_ns), sent_ns=slewed(reply.sent_ns), steered_ns=steered_ns)
+        return [encode_reply(reply)]
+
+    with against(answer) as client:
+        status = exchanges(client, 60)
+        assert status.server_steered_ppm == pytest.approx(1e4, rel=0.05)
+        assert status.epoch == 0
+        assert [event for event in client.events() if event.kind == "step"] == []
+
+
+def test_residence_in_switches_is_taken_off_both_legs() -> None:
+    def answer(reply: Reply) -> list[bytes]:
+        waited_ns = 3_000_000
+        return [
+            encode_reply(
+                replace(
+                    reply,
+                    received_ns=reply.received_ns + waited_ns,
+                    sent_ns=reply.sent_ns - waited_ns,
+                    outbound_residence_ns=waited_ns,
+                    return_residence_ns=waited_ns,
+                )
+            )
+        ]
+
+    def lying(reply: Reply) -> list[bytes]:
+        return [encode_reply(replace(reply, return_residence_ns=10**12))]
+
+    with against(answer) as client:
+        status = exchanges(client, 20)
+        assert status.offset_ns is not None
+        assert abs(status.offset_ns) < 2_000_000
+    with against(lying) as client:
+        until(lambda: client.status().discarded.get("impossible stamps", 0) >= 3, "three impossible replies")
+        assert client.status().exchanges == 0
+
+
+@pytest.mark.parametrize("field", ["bound_ns", "steered_ns", "wall_minus_reference_ns", "received_ns", "sent_ns"])
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 2**62])
+def test_reply_with_an_absurd_number_never_ends_the_client(field: str, value: int) -> None:
+    def answer(reply: Reply) -> list[bytes]:
+        honest = encode_reply(reply)
+        if reply.number % 3:
+            return [honest]
+        try:
+            return [encode_reply(replace(reply, **{field: value}))]  # type: ignore[arg-type]
+        except struct.error:
+            return [honest]
+
+    with against(answer) as client:
+        before = exchanges(client, 10).exchanges
+        exchanges(client, before + 20)
+        assert client.clock.now_ns() > 0
 
 
 def test_impossible_settings_and_a_second_start_are_refused() -> None:

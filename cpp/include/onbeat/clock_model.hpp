@@ -45,8 +45,10 @@ class ClockModel {
  public:
   explicit ClockModel(double drift_bound);
 
-  // Take one exchange: t1 and t4 are ours, t2 and t3 the server's. Exchanges come in the order of t4.
-  ClockNews add(Ns t1, Ns t2, Ns t3, Ns t4);
+  // Take one exchange: t1 and t4 are ours, t2 and t3 the server's. Exchanges come in the order of t4. The server itself is within
+  // `server_bound` of the reference, and the hard interval is the reference's: a server's own time line may move inside its bound
+  // faster than a crystal. `strayed` is by how much the drift bound was exceeded since the exchange before (a clock was slewed).
+  ClockNews add(Ns t1, Ns t2, Ns t3, Ns t4, Ns server_bound = 0, Ns strayed = 0);
 
   [[nodiscard]] bool known() const noexcept { return known_; }
   [[nodiscard]] std::uint64_t exchanges() const noexcept { return exchanges_; }
@@ -92,7 +94,7 @@ class ClockModel {
 
   double since_start(Ns t) const noexcept;
   double relative(Ns from, Ns to) const noexcept;
-  bool harden(Ns t1, Ns upper_ns, Ns t4, Ns lower_ns, ClockNews& news);
+  bool harden(Ns t1, Ns upper_ns, Ns t4, Ns lower_ns, Ns strayed, ClockNews& news);
   void watch_legs(const Limit& upper, const Limit& lower, ClockNews& news);
   void remember(const Raw& raw);
   void collect(double now, double window);

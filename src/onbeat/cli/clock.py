@@ -20,6 +20,7 @@ EXAMPLE = "onbeat clock serve --host 0.0.0.0"
 
 _LOOK_NS = 200_000_000
 _WINDOW_S = 120.0
+_CRYSTAL_PPM = 100.0
 
 app = typer.Typer(
     add_completion=False,
@@ -171,7 +172,7 @@ def _picture(client: "ClockClient", server: str, clock: Any, end_ns: int | None)
             elapsed_s = (clock.now_ns() - start_ns) / 1e9
             for event in client.events():
                 events.append(f"{elapsed_s:.0f} s: {_event(event)}")
-                if event.kind == "step":
+                if event.kind in ("step", "restart"):
                     rows.clear()
             if found.offset_ns is not None and found.bound_ns is not None:
                 first_ns = found.offset_ns if first_ns is None or not rows else first_ns
@@ -184,16 +185,25 @@ def _picture(client: "ClockClient", server: str, clock: Any, end_ns: int | None)
 
 
 def _lines(server: str, found: "ClockStatus") -> list[str]:
+    from onbeat.clock.time_scale import time_scales_apart
+
     if found.offset_ns is None or found.bound_ns is None or found.skew_ppm is None:
         return [f"{server}: {found.state.value}, no exchange yet; is onbeat clock serve running there, and the port open?"]
     legs = ""
     if found.outbound_ns is not None and found.return_ns is not None:
         legs = f"; there {found.outbound_ns / 1e3:.1f} us, back {found.return_ns / 1e3:.1f} us"
+    trouble = []
+    for whose, ppm in (("this machine's", found.steered_ppm), ("the server's", found.server_steered_ppm)):
+        if ppm is not None and abs(ppm) > _CRYSTAL_PPM:
+            trouble.append(f"{whose} clock is being slewed at {ppm:+.0f} ppm; the bound is widened by what that adds")
+    if found.wall_apart_ns is not None and (scales := time_scales_apart(found.wall_apart_ns)) is not None:
+        trouble.append(f"{scales}; wall time is refused")
     discarded = ", ".join(f"{count} {reason}" for reason, count in sorted(found.discarded.items()))
     return [
         f"{server}: {found.state.value}, known to {found.bound_ns / 1e3:.1f} us (hard bound), stamps by {found.stamps}",
         f"offset {found.offset_ns / 1e6:.6f} ms, skew {found.skew_ppm:+.3f} ppm, epoch {found.epoch}{legs}",
         f"{found.exchanges} exchanges" + (f"; discarded: {discarded}" if discarded else ""),
+        *trouble,
     ]
 
 
@@ -207,9 +217,12 @@ def _tell(terminal: Terminal, server: str, found: "ClockStatus", max_error_s: fl
 
 
 def _event(event: Any) -> str:
+    if event.kind == "restart":
+        return "the server was restarted, or its own time line was broken: a new epoch began"
     low, high = event.size_lo_ns, event.size_hi_ns
     if event.kind == "step":
-        return f"a clock was set: the offset jumped by {low / 1e6:.3f} to {high / 1e6:.3f} ms; a new epoch began"
+        size = f"{low / 1e6:.3f} to {high / 1e6:.3f} ms"
+        return f"a clock was set, or its machine slept: the offset jumped by {size}; a new epoch began"
     if event.kind == "rate":
         return f"a clock's rate changed by {low / 1e3:.1f} to {high / 1e3:.1f} ppm: a slew began or ended, or a reference changed"
     return f"the {event.leg} leg takes {low / 1e3:.0f} to {high / 1e3:.0f} us longer: another route"

@@ -6,15 +6,17 @@ import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from weakref import WeakSet
 
 from onbeat.clock.estimate import ClockEstimator, ClockEvent
 from onbeat.clock.exchange import Exchange
 from onbeat.clock.kernel_stamps import Stamped, StampedSocket, WallMap, read_wall_map
 from onbeat.clock.map import ClockMap
 from onbeat.clock.packet import Probe, Reply, decode, encode_probe
+from onbeat.clock.slew import SlewWatch, Steering
 from onbeat.clock.state import SyncState
 from onbeat.clock.synced import SyncedClock
-from onbeat.clock.system import SystemClock
+from onbeat.clock.system import SystemClock, read_steering
 from onbeat.errors import BadInput
 from onbeat.units import to_ns
 
@@ -46,6 +48,9 @@ class ClockStatus:
         outbound_ns, return_ns: What the legs of the newest exchange took, by the offset as it is known.
         age_ns: Time since the newest exchange.
         server_bound_ns: How far the server itself may be from its reference.
+        steered_ppm, server_steered_ppm: How fast either machine's clock is being steered away from its crystal; beyond half of
+            the drift bound the hard bound is widened by the rest.
+        wall_apart_ns: The server's wall time minus ours.
     """
 
     state: SyncState
@@ -60,6 +65,9 @@ class ClockStatus:
     return_ns: int | None
     age_ns: int | None
     server_bound_ns: int
+    steered_ppm: float | None
+    server_steered_ppm: float | None
+    wall_apart_ns: int | None
 
 
 @dataclass(slots=True)
@@ -69,16 +77,18 @@ class _Trip:
     sent_ns: int
     sent_wall_ns: int | None
     sent_map: WallMap
+    sent_steering: Steering
     reply: Reply | None = None
     back: Stamped | None = None
     back_map: WallMap | None = None
+    back_steering: Steering | None = None
 
 
 class ClockClient:
     """Keeps a `SyncedClock` on a `ClockServer`.
 
     Args:
-        host, port: The server's.
+        host, port: The server's name or IPv4 address, and its port.
         rate_hz: Probes per second after the first burst; they leave in pairs.
         drift_bound_ppm: How far the two rates can be apart.
         max_bound_s: The bound beyond which the state is EXPIRED.
@@ -116,6 +126,8 @@ class ClockClient:
         self._monotonic = SystemClock()
         self._trips: OrderedDict[int, _Trip] = OrderedDict()
         self._number = 0
+        self._answered = 0
+        self._waiting: int | None = None  # the trip whose reply came, and not yet when it left
         self._server: int | None = None
         self._server_epoch = 0
         self._strangers = (0, 0)
@@ -123,8 +135,11 @@ class ClockClient:
         self._events: deque[ClockEvent] = deque(maxlen=_EVENTS)
         self._newest: tuple[Exchange, int] | None = None
         self._stamps = "userspace"
-        self._server_bound_ns = 0
+        self._wall_apart_ns: int | None = None
+        self._allowed_ppm = drift_bound_ppm / 2
+        self._slew, self._server_slew = SlewWatch(self._allowed_ppm), SlewWatch(self._allowed_ppm)
         self._lock = threading.Lock()
+        _clients.add(self)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -151,6 +166,7 @@ class ClockClient:
             why = getattr(error, "strerror", None) or str(error)
             raise BadInput(f"{self.host}:{self.port} cannot be reached ({why.lower()}); check the name and the network") from None
         self._stop.clear()
+        self._id = int.from_bytes(os.urandom(8), "little")  # a forked process that starts it again is another client
         self._thread = threading.Thread(target=self._run, args=(sock,), name="onbeat-clock-client", daemon=True)
         self._thread.start()
 
@@ -184,6 +200,9 @@ class ClockClient:
                 return_ns=back,
                 age_ns=None if newest is None else now_ns - newest.t4_ns,
                 server_bound_ns=server_bound_ns,
+                steered_ppm=self._slew.ppm,
+                server_steered_ppm=self._server_slew.ppm,
+                wall_apart_ns=self._wall_apart_ns,
             )
 
     def events(self) -> list[ClockEvent]:
@@ -208,7 +227,7 @@ class ClockClient:
                     due_ns += step_ns * (1 + max(now_ns - due_ns, 0) // step_ns)
                 poll.poll(min(max((due_ns - now_ns) // 1_000_000, 1), _LOOK_MS))
                 self._drain_sent(sock)
-                while (packet := sock.receive()) is not None:
+                for packet in sock.receive():
                     self._take(packet)
         finally:
             sock.close()
@@ -216,7 +235,7 @@ class ClockClient:
     def _probe(self, sock: StampedSocket) -> None:
         self._number += 1
         wall = read_wall_map()
-        self._trips[self._number] = _Trip(self._monotonic.now_ns(), None, wall)
+        self._trips[self._number] = _Trip(self._monotonic.now_ns(), None, wall, read_steering())
         while len(self._trips) > _PENDING:
             self._trips.popitem(last=False)
         if not sock.send(encode_probe(Probe(self._id, self._number))):
@@ -224,7 +243,7 @@ class ClockClient:
         self._drain_sent(sock)
 
     def _drain_sent(self, sock: StampedSocket) -> None:
-        while (packet := sock.sent()) is not None:
+        for packet in sock.sent():
             probe = decode(packet.data)
             if isinstance(probe, Probe) and (trip := self._trips.get(probe.number)) is not None:
                 trip.sent_wall_ns = packet.wall_ns
@@ -235,22 +254,19 @@ class ClockClient:
             self._discard("junk")
             return
         trip = self._trips.get(reply.number)
-        if trip is None or trip.reply is not None:
+        if trip is None or reply.number <= self._answered:
             self._discard("late or repeated reply")
             return
         if not self._is_our_server(reply):
             return
-        trip.reply, trip.back, trip.back_map = reply, packet, read_wall_map()
+        self._answered = reply.number
+        trip.reply, trip.back, trip.back_map, trip.back_steering = reply, packet, read_wall_map(), read_steering()
+        # The kernel says when a reply left only after it has left: the next reply brings it, or it stays what the server said.
+        if self._waiting is not None:
+            self._finish(self._waiting, reply.previous_sent_ns if reply.previous == self._waiting else None)
+        self._waiting = reply.number if reply.kernel_received else None
         if not reply.kernel_received:
-            self._finish(reply.number, reply.sent_ns, kernel=False)
-            return
-        # The kernel says when a reply left only after it has left: the next reply brings it.
-        before = self._trips.get(reply.previous)
-        if before is not None and before.reply is not None:
-            if reply.previous_sent_ns is None:
-                self._finish(reply.previous, before.reply.sent_ns, kernel=False)
-            else:
-                self._finish(reply.previous, reply.previous_sent_ns, kernel=True)
+            self._finish(reply.number, None)
 
     def _is_our_server(self, reply: Reply) -> bool:
         """Tell the server that is followed from a second one on the same address; follow a new one when the old one is gone."""
@@ -272,15 +288,18 @@ class ClockClient:
         self._server, self._server_epoch = reply.server, reply.epoch
         with self._lock:
             self._estimator.restart()
-        for trip in self._trips.values():
-            trip.reply = None
+            self.clock.end_epoch()
+            self._newest = None
+            self._server_slew = SlewWatch(self._allowed_ppm)
+            self._events.append(ClockEvent("restart", self._monotonic.now_ns()))
+        self._waiting = None
 
-    def _finish(self, number: int, server_sent_ns: int, *, kernel: bool) -> None:
-        """Take an exchange whose four stamps are known."""
-        trip = self._trips.pop(number)
-        reply, back = trip.reply, trip.back
-        if reply is None or back is None or trip.back_map is None:
+    def _finish(self, number: int, server_sent_ns: int | None) -> None:
+        """Take an exchange of which all is known; `server_sent_ns` is the kernel's stamp of the reply, where there is one."""
+        trip = self._trips.pop(number, None)
+        if trip is None or trip.reply is None or trip.back is None or trip.back_map is None or trip.back_steering is None:
             return
+        reply, back, kernel = trip.reply, trip.back, server_sent_ns is not None
         if not trip.sent_map.agrees(trip.back_map):
             self._discard("wall clock was set in mid-exchange")
             return
@@ -292,16 +311,20 @@ class ClockClient:
             exchange = Exchange(
                 sent_ns,
                 reply.received_ns,
-                server_sent_ns,
+                reply.sent_ns if server_sent_ns is None else server_sent_ns,
                 back_ns,
                 reply.outbound_residence_ns,
                 reply.return_residence_ns,
             )
             with self._lock:
-                event = self._estimator.add(exchange, server_bound_ns=reply.bound_ns)
-                now_ns = self._monotonic.now_ns()
-                chart = self._estimator.map_at(now_ns)
-                self.clock.update(chart, wall_minus_reference_ns=reply.wall_minus_reference_ns)
+                said = Steering(reply.sent_ns, reply.steered_ns)
+                strayed_ns = self._slew.take(trip.sent_steering, trip.back_steering) + self._server_slew.take(said, said)
+                event = self._estimator.add(exchange, server_bound_ns=reply.bound_ns, strayed_ns=strayed_ns)
+                chart = self._estimator.map_at(self._monotonic.now_ns())
+                our_wall_ns = back_ns + (trip.back_map.low_ns + trip.back_map.high_ns) // 2
+                their_wall_ns = chart.to_target_ns(back_ns) + reply.wall_minus_reference_ns
+                self._wall_apart_ns = their_wall_ns - our_wall_ns
+                self.clock.update(chart, wall_minus_reference_ns=reply.wall_minus_reference_ns, wall_apart_ns=self._wall_apart_ns)
                 self._newest = (exchange, reply.bound_ns)
                 if event is not None:
                     self._events.append(event)
@@ -318,3 +341,25 @@ class ClockClient:
     def _discard(self, reason: str) -> None:
         with self._lock:
             self._discarded[reason] += 1
+
+
+_clients: WeakSet[ClockClient] = WeakSet()
+_held: list[ClockClient] = []
+_forking = threading.Lock()
+
+
+def _hold() -> None:
+    _forking.acquire()
+    _held.extend(_clients)
+    for client in _held:
+        client._lock.acquire()
+
+
+def _release() -> None:
+    while _held:
+        _held.pop()._lock.release()
+    _forking.release()
+
+
+# A fork in the middle of an update would leave the child a lock that nobody opens, and a clock that nobody finishes writing.
+os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release)

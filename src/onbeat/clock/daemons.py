@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from onbeat.clock.daemon_reports import DaemonReport, read_chrony, read_kernel, read_phc2sys, read_ptp4l
+from onbeat.clock.system import read_steering
 
 __all__ = ("ask_daemons", "steered_ppm")
 
@@ -45,21 +46,11 @@ def ask_daemons(
 
 def steered_ppm(look_s: float = 1.0) -> float:
     """Measure how fast CLOCK_MONOTONIC runs against the raw crystal, ppm; good to 0.1 ppm in a second."""
-
-    def look() -> tuple[int, int]:
-        best: tuple[int, int, int] | None = None
-        for _ in range(20):  # the narrowest of some looks: nothing came in between
-            before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-            raw = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
-            after = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-            if best is None or after - before < best[0]:
-                best = (after - before, (before + after) // 2, raw)
-        return (best[1], best[2]) if best is not None else (0, 0)
-
-    first = look()
+    first = read_steering(20)
     time.sleep(look_s)
-    last = look()
-    return ((last[0] - first[0]) - (last[1] - first[1])) / (last[1] - first[1]) * 1e6
+    last = read_steering(20)
+    moved_ns = last.steered_ns - first.steered_ns
+    return moved_ns / (last.t_ns - first.t_ns - moved_ns) * 1e6
 
 
 def _processes() -> dict[str, list[str]]:

@@ -24,18 +24,20 @@ class ClockEvent:
     """Something that an exchange proved.
 
     Args:
-        kind: "step": one of the clocks was set, and a new epoch began. "rate": the rate of one changed faster than a crystal's
-            does. "delay": a leg takes longer than before; the offset is kept where the older exchanges prove it to be.
+        kind: "step": one of the clocks was set, or stood still while its machine slept, and a new epoch began. "rate": the rate
+            of one changed faster than a crystal's does. "delay": a leg takes longer than before; the offset is kept where the
+            older exchanges prove it to be. "restart": the server is another one, or says that its own time line was broken: a new
+            epoch, and the size is not known.
         t_ns: When, on the client's clock.
         size_lo_ns, size_hi_ns: The size lies between them: of the offset's step or the leg's delay in ns, of a rate in ns per
-            second.
+            second. Of a restart they are the ends of int64.
         leg: Of a delay, "outbound" or "return".
     """
 
-    kind: Literal["step", "rate", "delay"]
+    kind: Literal["step", "rate", "delay", "restart"]
     t_ns: int
-    size_lo_ns: int
-    size_hi_ns: int
+    size_lo_ns: int = -(1 << 63)
+    size_hi_ns: int = (1 << 63) - 1
     leg: Literal["outbound", "return"] | None = None
 
 
@@ -82,22 +84,22 @@ class ClockEstimator:
         """How many exchanges were taken, over all epochs."""
         return self._model.exchanges
 
-    def add(self, exchange: Exchange, *, server_bound_ns: int = 0) -> ClockEvent | None:
+    def add(self, exchange: Exchange, *, server_bound_ns: int = 0, strayed_ns: int = 0) -> ClockEvent | None:
         """Take an exchange; about 5 us.
 
         Args:
             exchange: Its reply arrived after that of the exchange before.
-            server_bound_ns: How far the server itself may be from its reference: bounds add along a chain.
+            server_bound_ns: How far the server itself may be from its reference: bounds add along a chain, and the hard interval
+                is that of the offset to the reference.
+            strayed_ns: By how much the clocks left the drift bound since the exchange before, as `SlewWatch` tells.
 
         Returns:
             What the exchange proved beside the offset, most often nothing.
 
         Raises:
-            BadInput: the reply is older than that of an exchange taken already, or the server's bound is negative.
+            BadInput: the reply is older than that of an exchange taken already, or a width is negative or beyond eleven days.
         """
         server_bound_ns = whole_ns(server_bound_ns, "server_bound_ns")
-        if server_bound_ns < 0:
-            raise BadInput(f"server_bound_ns is {server_bound_ns}; a bound is 0 or more")
         if self._newest_ns is not None and exchange.t4_ns < self._newest_ns:
             raise BadInput(
                 f"the reply arrived {self._newest_ns - exchange.t4_ns} ns before that of an exchange taken already; take them in "
@@ -108,6 +110,8 @@ class ClockEstimator:
             exchange.t2_ns - exchange.outbound_residence_ns,
             exchange.t3_ns + exchange.return_residence_ns,
             exchange.t4_ns,
+            server_bound_ns,
+            strayed_ns,
         )
         if self._newest_ns is not None:
             self._polls.append(exchange.t4_ns - self._newest_ns)
@@ -145,8 +149,8 @@ class ClockEstimator:
             offset_ns=offset_ns,
             skew_ppb=line.skew * _PPB,
             drift_bound_ppb=self.drift_bound_ppm * 1e3,
-            low_ns=line.low_ns - self._server_bound_ns,
-            high_ns=line.high_ns + self._server_bound_ns,
+            low_ns=line.low_ns,
+            high_ns=line.high_ns,
             model_bound_ns=ceil(model_ns) + self._server_bound_ns,
             model_drift_ppb=min(spread, 2e-6 * self.drift_bound_ppm) * _PPB,
             epoch=self.epoch,

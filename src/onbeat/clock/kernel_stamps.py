@@ -4,11 +4,14 @@ A stamp that Python takes after the call returned carries the scheduler's delay:
 is taken at the border of the network stack, 50 to 6000 times closer at the 99th percentile (bench/bench_clock.py).
 """
 
+import os
 import socket
 import struct
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from weakref import WeakSet
 
 __all__ = ("Stamped", "StampedSocket", "WallMap", "read_wall_map")
 
@@ -18,6 +21,7 @@ _TX_SOFTWARE, _RX_SOFTWARE, _REPORT_SOFTWARE = 1 << 1, 1 << 3, 1 << 4
 _TIMESPEC = struct.Struct("@qq")
 _SPACE = socket.CMSG_SPACE(3 * _TIMESPEC.size) + socket.CMSG_SPACE(64)
 _LOOKS = 3
+_MOST_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class StampedSocket:
     def __init__(self, *, use_kernel: bool = True) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
+        _open.add(self)
         self.kernel = False
         if use_kernel:
             with suppress(OSError):
@@ -106,17 +111,23 @@ class StampedSocket:
             return False
         return True
 
-    def receive(self) -> Stamped | None:
-        """Give a packet that arrived; None when there is none (any more)."""
-        return self._read(0)
+    def receive(self) -> Iterator[Stamped]:
+        """Give the packets that arrived: at most 64 of them, so that a flood cannot keep the caller from everything else."""
+        return self._take(0)
 
-    def sent(self) -> Stamped | None:
-        """Give a packet of ours back, with the instant at which it left; None when there is none (any more)."""
-        return self._read(socket.MSG_ERRQUEUE)
+    def sent(self) -> Iterator[Stamped]:
+        """Give packets of ours back, with the instants at which they left; at most 64."""
+        return self._take(socket.MSG_ERRQUEUE)
 
     def close(self) -> None:
         """Close it."""
         self._socket.close()
+
+    def _take(self, flags: int) -> Iterator[Stamped]:
+        for _ in range(_MOST_AT_ONCE):
+            if (packet := self._read(flags)) is None:
+                return
+            yield packet
 
     def _read(self, flags: int) -> Stamped | None:
         for _ in range(8):
@@ -134,3 +145,15 @@ class StampedSocket:
                     wall_ns = seconds * 1_000_000_000 + nanoseconds or None
             return Stamped(data, (address[0], address[1]) if address else None, wall_ns, now_ns)
         return None
+
+
+_open: WeakSet[StampedSocket] = WeakSet()
+
+
+def _close_all() -> None:
+    for sock in list(_open):
+        sock.close()
+
+
+# A child that was forked off has no thread that serves them, and would keep a port taken after its parent gave it back.
+os.register_at_fork(after_in_child=_close_all)

@@ -44,6 +44,7 @@ class Reply:
         wall_minus_reference_ns: The server's wall time minus its time line, for logs.
         outbound_residence_ns, return_residence_ns: What switches measured, 0 where none does.
         kernel_received: Whether `received_ns` is the kernel's stamp.
+        steered_ns: How far the reference's machine has steered its clock away from its crystal.
     """
 
     client: int
@@ -59,6 +60,7 @@ class Reply:
     outbound_residence_ns: int = 0
     return_residence_ns: int = 0
     kernel_received: bool = False
+    steered_ns: int = 0
 
 
 def encode_probe(probe: Probe) -> bytes:
@@ -80,7 +82,7 @@ def encode_reply(reply: Reply) -> bytes:
         reply.wall_minus_reference_ns,
         reply.outbound_residence_ns,
         reply.return_residence_ns,
-        0,
+        reply.steered_ns,
     )
 
 
@@ -99,7 +101,7 @@ def decode(data: bytes) -> Probe | Reply | None:
         return Probe(client, number)
     if kind != _REPLY:
         return None
-    server, epoch, kernel, received, sent, previous_sent, previous, bound, wall, outbound, back, _ = _BODY.unpack_from(
+    server, epoch, kernel, received, sent, previous_sent, previous, bound, wall, outbound, back, steered = _BODY.unpack_from(
         data, _HEAD.size
     )
     if bound < 0 or outbound < 0 or back < 0:
@@ -118,4 +120,5 @@ def decode(data: bytes) -> Probe | Reply | None:
         outbound,
         back,
         bool(kernel & 1),
+        steered,
     )

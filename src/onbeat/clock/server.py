@@ -7,22 +7,26 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 
 from onbeat.clock.kernel_stamps import Stamped, StampedSocket, WallMap, read_wall_map
+from onbeat.clock.map import ClockMap
 from onbeat.clock.packet import Probe, Reply, decode, encode_reply
 from onbeat.clock.synced import SyncedClock
-from onbeat.clock.system import SystemClock
+from onbeat.clock.system import SystemClock, read_steering
 from onbeat.errors import BadInput
 
 __all__ = ("ClockServer",)
 
 _MOST_CLIENTS = 1024
 _LOOK_MS = 100
+_DISTRUST_NS = 1_000_000_000
+_LEAVES_WITHIN_NS = 1_000_000  # after its bound was computed
 
 
 @dataclass(slots=True)
 class _LastReply:
-    """What was last said to a client, and when it really left."""
+    """What was last said to a client, by which map, and when it really left."""
 
     number: int
+    chart: ClockMap | None = None
     sent_ns: int | None = None
 
 
@@ -32,7 +36,7 @@ class ClockServer:
     A served SyncedClock makes a chain: its own bound rides in every reply, so that bounds add.
 
     Args:
-        host: Address to listen on; "0.0.0.0" for all of the machine's networks.
+        host: IPv4 address to listen on; "0.0.0.0" for all of the machine's networks.
         port: Port; 0 takes a free one, which `port` tells after `start`.
         clock: What to serve; None is this machine's monotonic clock, which is its own reference.
         use_kernel: False takes stamps in Python only.
@@ -55,6 +59,8 @@ class ClockServer:
         self._monotonic = SystemClock()
         self._clients: OrderedDict[int, _LastReply] = OrderedDict()
         self._counts: Counter[str] = Counter()
+        self._last_wall: WallMap | None = None
+        self._distrust_until_ns = 0
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
 
@@ -103,7 +109,7 @@ class ClockServer:
             while not self._stop.is_set():
                 poll.poll(_LOOK_MS)
                 self._drain_sent(sock)
-                while (packet := sock.receive()) is not None:
+                for packet in sock.receive():
                     self._answer(sock, packet)
                     self._drain_sent(sock)
         finally:
@@ -114,54 +120,55 @@ class ClockServer:
         if not isinstance(probe, Probe) or packet.address is None:
             self._counts["junk"] += 1
             return
-        wall = read_wall_map()
+        wall = self._wall_map()
         # Late receipts and early departures only widen the bounds: take the end of each interval that does.
-        received_ns = packet.monotonic_ns if packet.wall_ns is None else min(packet.wall_ns - wall.low_ns, packet.monotonic_ns)
-        served = self._served(received_ns)
-        if served is None:
+        received_ns = packet.monotonic_ns
+        if packet.wall_ns is not None and wall is not None:
+            received_ns = min(packet.wall_ns - wall.low_ns, received_ns)
+        chart = self.clock.map if self.clock is not None else None
+        if self.clock is not None and chart is None:
             self._counts["not synchronised itself"] += 1
             return
-        received_ns, epoch, bound_ns = served
         last = self._clients.get(probe.client)
         sent_ns = self._monotonic.now_ns()
         reply = Reply(
             client=probe.client,
             number=probe.number,
             server=self._id,
-            epoch=epoch,
-            received_ns=received_ns,
-            sent_ns=self._mapped(sent_ns),
+            epoch=0 if chart is None else chart.epoch,
+            received_ns=_on(chart, received_ns),
+            sent_ns=_on(chart, sent_ns),
             previous=last.number if last is not None else 0,
-            previous_sent_ns=None if last is None or last.sent_ns is None else self._mapped(last.sent_ns),
-            bound_ns=bound_ns,
-            wall_minus_reference_ns=self._wall.now_ns() - self._mapped(self._monotonic.now_ns()),
-            kernel_received=packet.wall_ns is not None and sock.kernel,
+            previous_sent_ns=None if last is None or last.sent_ns is None else _on(last.chart, last.sent_ns),
+            bound_ns=0 if chart is None else max(chart.bound_at_ns(received_ns), chart.bound_at_ns(sent_ns + _LEAVES_WITHIN_NS)),
+            wall_minus_reference_ns=self._wall.now_ns() - _on(chart, self._monotonic.now_ns()),
+            kernel_received=packet.wall_ns is not None and wall is not None and sock.kernel,
+            steered_ns=read_steering().steered_ns if chart is None else 0,
         )
-        self._clients[probe.client] = _LastReply(probe.number)
+        self._clients[probe.client] = _LastReply(probe.number, chart)
         self._clients.move_to_end(probe.client)
         while len(self._clients) > _MOST_CLIENTS:
             self._clients.popitem(last=False)
         self._counts["answered" if sock.send(encode_reply(reply), packet.address) else "not sent"] += 1
 
     def _drain_sent(self, sock: StampedSocket) -> None:
-        wall: WallMap | None = None
-        while (packet := sock.sent()) is not None:
+        for packet in sock.sent():
             reply = decode(packet.data)
             if isinstance(reply, Reply) and packet.wall_ns is not None:
                 last = self._clients.get(reply.client)
-                if last is not None and last.number == reply.number:
-                    wall = wall or read_wall_map()
+                if last is not None and last.number == reply.number and (wall := self._wall_map()) is not None:
                     last.sent_ns = packet.wall_ns - wall.high_ns
 
-    def _mapped(self, monotonic_ns: int) -> int:
-        chart = self.clock.map if self.clock is not None else None
-        return monotonic_ns if chart is None else chart.to_target_ns(monotonic_ns)
+    def _wall_map(self) -> WallMap | None:
+        """Give the map to the wall clock; None for a second after it was set, while packets stamped before wait to be read."""
+        found, now_ns = read_wall_map(), self._monotonic.now_ns()
+        if self._last_wall is not None and not found.agrees(self._last_wall):
+            self._counts["wall clock was set"] += 1
+            self._distrust_until_ns = now_ns + _DISTRUST_NS
+        self._last_wall = found
+        return found if now_ns >= self._distrust_until_ns else None
 
-    def _served(self, monotonic_ns: int) -> tuple[int, int, int] | None:
-        """Give an instant on the served time line, its epoch, and how wrong that time line may be; None while there is none."""
-        if self.clock is None:
-            return monotonic_ns, 0, 0
-        chart = self.clock.map
-        if chart is None:
-            return None
-        return chart.to_target_ns(monotonic_ns), chart.epoch, chart.bound_at_ns(monotonic_ns)
+
+def _on(chart: ClockMap | None, monotonic_ns: int) -> int:
+    """Give an instant on the time line that is served."""
+    return monotonic_ns if chart is None else chart.to_target_ns(monotonic_ns)

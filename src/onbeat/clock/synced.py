@@ -4,7 +4,8 @@ from onbeat._core import SteadyClock
 from onbeat.clock.clock import Clock
 from onbeat.clock.map import ClockMap
 from onbeat.clock.system import SystemClock
-from onbeat.errors import EpochChanged, NotSynced
+from onbeat.clock.time_scale import time_scales_apart
+from onbeat.errors import ClockMismatch, EpochChanged, NotSynced
 from onbeat.units import to_ns
 
 __all__ = ("SyncedClock",)
@@ -30,30 +31,42 @@ class SyncedClock:
         self._steady = SteadyClock()
         self._map: ClockMap | None = None
         self._wall_minus_reference_ns: int | None = None
+        self._scales: str | None = None
+        self._ended = False
         # The native read of the monotonic clock, 0.1 us, where that is what we are read from.
         self._native = isinstance(self.local, SystemClock) and self.local.id == "monotonic"
 
     def __repr__(self) -> str:
         return f"SyncedClock({self.id!r}, epoch {self.epoch}, bound {self.bound_ns()} ns)"
 
-    def update(self, map: ClockMap, *, wall_minus_reference_ns: int | None = None) -> None:
+    def update(self, map: ClockMap, *, wall_minus_reference_ns: int | None = None, wall_apart_ns: int | None = None) -> None:
         """Follow a newer map from our clock to the reference. One thread at a time may do so, beside any number of readers.
 
         Args:
             map: From the local clock.
             wall_minus_reference_ns: The reference's wall time minus its time line, for `wall_ns`.
+            wall_apart_ns: The reference's wall time minus ours: tells whether they count on different time scales.
         """
         now_ns = self.local.now_ns()
         new_epoch = self._map is None or self._map.epoch != map.epoch
         if wall_minus_reference_ns is not None:
             self._wall_minus_reference_ns = wall_minus_reference_ns
+        if wall_apart_ns is not None:
+            self._scales = time_scales_apart(wall_apart_ns)
         self._map = map
+        self._ended = False
         self._steady.update(now_ns, map.offset_at_ns(now_ns), map.skew_ppb * 1e-9, new_epoch)
+
+    def end_epoch(self) -> None:
+        """Say that the reference's time line has ended (it was restarted): until the next map `bound_ns` and `map` are None and
+        `require` refuses. `now_ns` goes on along the old line, so that what sleeps on it wakes.
+        """
+        self._ended = True
 
     @property
     def map(self) -> ClockMap | None:
-        """The newest map; None before the first."""
-        return self._map
+        """The newest map; None before the first, and between a time line that ended and the next."""
+        return None if self._ended else self._map
 
     @property
     def epoch(self) -> int:
@@ -76,12 +89,13 @@ class SyncedClock:
             self.local.sleep_until_ns(self.local.now_ns() + remaining_ns)
 
     def bound_ns(self) -> int | None:
-        """Give the half-width that holds the reading now: the map's hard bound, and what is not closed yet; None before a map."""
-        if self._map is None:
+        """Give the half-width that holds the reading now: the map's, and what is not closed yet; None without a map."""
+        chart = self.map
+        if chart is None:
             return None
         local_ns = self.local.now_ns()
         reading_ns = self._steady.read_ns(local_ns)
-        low_ns, high_ns = self._map.interval_at_ns(local_ns)
+        low_ns, high_ns = chart.interval_at_ns(local_ns)
         return max(local_ns + high_ns - reading_ns, reading_ns - local_ns - low_ns, 0)
 
     def require(self, max_error_s: float, epoch: int | None = None) -> int:
@@ -92,10 +106,12 @@ class SyncedClock:
             epoch: The epoch that the caller's other instants are of.
 
         Raises:
-            NotSynced: it was never synchronised, or the bound is wider now.
+            NotSynced: it was never synchronised, its time line has ended, or the bound is wider now.
             EpochChanged: the reference was set since that epoch.
         """
         bound_ns = self.bound_ns()
+        if bound_ns is None and self._ended:
+            raise NotSynced(f"{self.id!r} was restarted and its new time line is not known yet; wait for the next exchange")
         if bound_ns is None:
             raise NotSynced(
                 f"{self.id!r} has not been synchronised yet; wait for the first exchange, or pass allow_unsynced=True"
@@ -117,7 +133,10 @@ class SyncedClock:
 
         Raises:
             NotSynced: the reference has not told it.
+            ClockMismatch: its wall clock counts on another time scale than ours (TAI against UTC: 37 s).
         """
         if self._wall_minus_reference_ns is None:
             raise NotSynced(f"{self.id!r} has not told its wall time yet; wait for the first exchange")
+        if self._scales is not None:
+            raise ClockMismatch(f"{self._scales}; set the UTC offset on that machine, or take now_ns")
         return self.now_ns() + self._wall_minus_reference_ns

@@ -2,11 +2,24 @@
 
 import time
 
+from onbeat.clock.slew import Steering
 from onbeat.errors import BadInput
 
-__all__ = ("SystemClock",)
+__all__ = ("SystemClock", "read_steering")
 
 _CLOCKS = {"monotonic": time.CLOCK_MONOTONIC, "boottime": time.CLOCK_BOOTTIME, "wall": time.CLOCK_REALTIME}
+
+
+def read_steering(looks: int = 3) -> Steering:
+    """Read CLOCK_MONOTONIC against CLOCK_MONOTONIC_RAW, and keep the narrowest of some looks: nothing came in between."""
+    best: tuple[int, int, int] | None = None
+    for _ in range(looks):
+        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        raw = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+        after = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        if best is None or after - before < best[0]:
+            best = (after - before, (before + after) // 2, raw)
+    return Steering(0, 0) if best is None else Steering(best[1], best[1] - best[2])
 
 
 class SystemClock:
