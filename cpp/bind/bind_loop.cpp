@@ -26,14 +26,24 @@ std::vector<double> bound(nb::handle value, const char* name) {
   return Numbers<double>(value, name).copy();
 }
 
+Ns option(nb::handle value, const char* name) {
+  if (value.is_none()) return CycleOptions::kNever;
+  const Ns ns = instant(value, name);
+  if (ns < 0) throw BadInput(text("%s must be >= 0, not %.9g s", name, static_cast<double>(ns) * 1e-9));
+  return ns;
+}
+
 std::shared_ptr<Cycle> make_cycle(nb::handle whole, nb::handle part, nb::handle parts, const Plan& plan, nb::handle max_speed,
                                   nb::handle lower, nb::handle upper, double max_angular_speed, nb::handle lead_ns, const std::string& on_late,
-                                  long long record_capacity) {
+                                  long long record_capacity, nb::handle max_acceleration, nb::handle max_jerk, nb::handle extrapolate_ns,
+                                  nb::handle stale_ns, nb::handle phase_ns) {
   if (record_capacity < 1 || record_capacity > 1LL << 24)
     throw BadInput(text("record_capacity must lie in 1..16777216, not %lld", record_capacity));
   return std::make_shared<Cycle>(Period{instant(whole, "period"), instant(part, "period"), instant(parts, "period")}, plan.path,
-                                 SendLimits{bound(max_speed, "max_speed"), bound(lower, "lower"), bound(upper, "upper"), max_angular_speed},
-                                 instant(lead_ns, "lead_ns"), parse_on_late(on_late), static_cast<std::size_t>(record_capacity));
+                                 SendLimits{bound(max_speed, "max_speed"), bound(lower, "lower"), bound(upper, "upper"), max_angular_speed,
+                                            bound(max_acceleration, "max_acceleration"), bound(max_jerk, "max_jerk")},
+                                 instant(lead_ns, "lead_ns"), parse_on_late(on_late), static_cast<std::size_t>(record_capacity),
+                                 CycleOptions{option(extrapolate_ns, "extrapolate_s"), option(stale_ns, "stale_s"), option(phase_ns, "phase_s")});
 }
 
 // The records as rows of eight int64, in the order of CycleRecord.
@@ -87,11 +97,13 @@ void bind_loop(nb::module_& m) {
   nb::class_<Cycle>(m, "Cycle", "One cycle of sending: grid, plan, limits, record. The same code for every kind of loop.")
       .def(nb::new_(&make_cycle), nb::arg("period_whole_ns"), nb::arg("period_part"), nb::arg("period_parts"), nb::arg("plan"),
            nb::arg("max_speed").none(), nb::arg("lower").none(), nb::arg("upper").none(), nb::arg("max_angular_speed"), nb::arg("lead_ns"), nb::arg("on_late"),
-           nb::arg("record_capacity"))
+           nb::arg("record_capacity"), nb::arg("max_acceleration") = nb::none(), nb::arg("max_jerk") = nb::none(),
+           nb::arg("extrapolate_ns") = nb::none(), nb::arg("stale_ns") = nb::none(), nb::arg("phase_ns") = nb::none())
       .def_prop_ro("width", &Cycle::width)
       .def_prop_ro("deadline_ns", &Cycle::deadline_ns)
       .def("replace", [](Cycle& self, const Plan& plan) { return self.replace(plan.path); }, nb::arg("plan"))
       .def("set_lead", &Cycle::set_lead, nb::arg("lead_ns"))
+      .def("place", [](Cycle& self, nb::handle at) { self.place(Numbers<double>(at, "where the device stands").copy()); }, nb::arg("at"))
       .def("restart", &Cycle::restart, nb::arg("start_ns"))
       .def("seek", &Cycle::seek, nb::arg("deadline_ns"))
       .def("set_fifo", &Cycle::set_fifo, nb::arg("granted"))
@@ -112,6 +124,13 @@ void bind_loop(nb::module_& m) {
            }),
            nb::arg("cycle"), nb::arg("sink"), nb::arg("priority"), nb::arg("cpu"), nb::arg("spin_ns"))
       .def("start", &SendLoop::start, Release())
+      .def("place",
+           [](SendLoop& self, nb::handle at) {
+             const std::vector<double> values = Numbers<double>(at, "where the device stands").copy();
+             const nb::gil_scoped_release release;
+             self.place(values);
+           },
+           nb::arg("at"))
       .def("stop", &SendLoop::stop, Release())
       .def("cycle", &SendLoop::cycle, nb::arg("deadline_ns"), nb::arg("wake_ns"), Release())
       .def_prop_ro("running", &SendLoop::running)

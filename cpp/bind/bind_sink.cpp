@@ -29,7 +29,8 @@ nb::object frames(MemorySink& self) {
 }
 
 // A closed descriptor may become another file of this process, so a loop must not have it.
-void close(SocketSink& self) {
+template <class Closed>
+void close(Closed& self) {
   if (!self.claim()) throw BadInput("a loop sends to this sink; stop it first");
   self.close();
   self.release();
@@ -73,7 +74,7 @@ Returns:
       .def("__repr__", [](const MemorySink& self) { return text("MemorySink(width %zu, %zu waiting)", self.width(), self.size()); });
 
   nb::class_<SocketSink, Sink>(m, "SocketSink", "A sink on a socket.")
-      .def("close", &close, "Close the socket; may be called twice. Raises BadInput while a loop sends to it.")
+      .def("close", &close<SocketSink>, "Close the socket; may be called twice. Raises BadInput while a loop sends to it.")
       .def_prop_ro("peer", &SocketSink::peer, "Where it sends.")
       .def("__repr__", [](const SocketSink& self) { return text("<sink to %s, width %zu>", self.peer().c_str(), self.width()); });
 
@@ -114,6 +115,28 @@ Raises:
              return std::make_shared<TcpSink>(host, port, columns, timeout_s);
            }),
            nb::arg("host"), nb::arg("port"), nb::arg("width"), nb::arg("timeout_s") = 1.0);
+
+  nb::class_<SerialSink, Sink>(m, "SerialSink", R"(Targets on a serial line: raw, 8N1, no flow control, non-blocking.
+
+A frame is 0xA5 0x5A, u16 length, the frame of UdpSink, u16 CRC-16/CCITT-FALSE of length and frame; all little-endian. A line that is
+too slow or a reader that stops costs frames (WOULD_BLOCK), never time, and never tears one. A line that goes away stops the loop.
+
+Args:
+    path: The device, such as /dev/ttyUSB0.
+    baud: One of the standard rates; a frame takes (22 + 8 width) * 10 / baud seconds.
+    width: Numbers in a target, 1..512.
+
+Raises:
+    BadInput: a rate or width out of range.
+    DeviceError: the line cannot be opened, is no serial line, or does not take the rate.)")
+      .def(nb::new_([](const std::string& path, int baud, long long width) {
+             return std::make_shared<SerialSink>(path, baud, size_of(width, "width"));
+           }),
+           nb::arg("path"), nb::arg("baud"), nb::arg("width"))
+      .def("close", &close<SerialSink>, "Set the line back as it was found and close it; may be called twice. Raises BadInput while a loop sends to it.")
+      .def_prop_ro("path", &SerialSink::path, "The device.")
+      .def_prop_ro("frame_bytes", &SerialSink::frame_bytes, "Bytes of a frame on the line.")
+      .def("__repr__", [](const SerialSink& self) { return text("SerialSink(%s, width %zu)", self.path().c_str(), self.width()); });
 }
 
 }  // namespace onbeat::bind

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "onbeat/errors.hpp"
-#include "onbeat/quaternion.hpp"
 
 namespace onbeat {
 
@@ -16,9 +15,7 @@ using Wide = __int128;
 constexpr Ns kMost = Ns{1} << 62;
 constexpr int kStretch = 64;  // cycles after which a device that became slower is believed
 constexpr Ns kUnknown = INT64_MAX;
-// A plan at exactly max_speed rounds to a few ulp above it; that is not a limit at work.
-constexpr double kRounding = 1.0 + 1e-9;
-constexpr double kUlp = 4e-16;
+constexpr Ns kGap = 3;         // periods without a send after which the device stands at the last target
 
 constexpr Wide floor_div(Wide a, Wide b) noexcept {  // b > 0
   const Wide quotient = a / b;
@@ -27,13 +24,6 @@ constexpr Wide floor_div(Wide a, Wide b) noexcept {  // b > 0
 
 void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-}
-
-void check_bound(const std::vector<double>& bound, std::size_t width, const char* name) {
-  if (!bound.empty() && bound.size() != width)
-    throw BadInput(text("%s has %zu numbers and the plan has width %zu; give one number, or one for each column", name, bound.size(), width));
-  for (const double value : bound)
-    if (std::isnan(value)) throw BadInput(text("%s must not be nan", name));
 }
 
 const Trajectory& present(const std::shared_ptr<const Trajectory>& plan) {
@@ -73,32 +63,32 @@ Ns Grid::index(Ns t_ns) const noexcept {
 }
 
 Cycle::Cycle(Period period, std::shared_ptr<const Trajectory> plan, SendLimits limits, Ns lead_ns, OnLate on_late,
-             std::size_t record_capacity)
+             std::size_t record_capacity, CycleOptions options)
     : width_(present(plan).width()),
-      limits_(std::move(limits)),
       on_late_(on_late),
+      options_(options),
       newest_{std::move(plan), 0, lead_ns},
       plans_(newest_),
       grid_(period),
+      limiter_(std::move(limits), width_),
       target_(width_),
-      last_(width_),
+      before_(width_),
+      earlier_(width_),
+      at_(width_),
       records_(record_capacity, sizeof(CycleRecord)) {
   check(*newest_.path, lead_ns);
-  check_bound(limits_.max_speed, width_, "max_speed");
-  check_bound(limits_.lower, width_, "lower");
-  check_bound(limits_.upper, width_, "upper");
-  for (const double speed : limits_.max_speed)
-    if (speed <= 0) throw BadInput(text("max_speed must be > 0, not %g", speed));
-  if (!(limits_.max_angular_speed > 0)) throw BadInput(text("max_angular_speed must be > 0, not %g", limits_.max_angular_speed));
-  if (!limits_.lower.empty() && !limits_.upper.empty())
-    for (std::size_t i = 0; i < width_; ++i)
-      if (limits_.lower[i] > limits_.upper[i])
-        throw BadInput(text("column %zu has lower %g above upper %g", i, limits_.lower[i], limits_.upper[i]));
+  if (options_.extrapolate_ns >= 0 && !limiter_.smooth())
+    throw BadInput("extrapolating beyond a plan's end needs limits.max_acceleration for the way to rest");
+  if (options_.phase_ns >= grid_.ceil_period())
+    throw BadInput(text("the phase must lie in [0, %.6f) ms, one period, not at %.6f ms", static_cast<double>(grid_.ceil_period()) * 1e-6,
+                        static_cast<double>(options_.phase_ns) * 1e-6));
   restart(0);
 }
 
 void Cycle::check(const Trajectory& plan, Ns lead_ns) const {
   if (plan.width() != width_) throw BadInput(text("the plan has width %zu and the loop has width %zu", plan.width(), width_));
+  if (plan.kind() == Trajectory::Kind::pose && limiter_.smooth())
+    throw BadInput("max_acceleration and max_jerk bound joints; of a pose give max_speed and max_angular_speed");
   if (lead_ns < 0) throw BadInput(text("the loop's lead must be >= 0, not %.3f ms", static_cast<double>(lead_ns) * 1e-6));
   if (lead_ns != 0 && plan.lead_ns() != 0)
     throw BadInput(text("the plan's knots are shifted by a lead of %.3f ms and the loop leads by %.3f ms; a lead is applied once: set one of them to 0",
@@ -121,16 +111,37 @@ void Cycle::set_lead(Ns lead_ns) {
   plans_.publish(newest_);
 }
 
+void Cycle::place(const std::vector<double>& at) {
+  if (at.size() != width_) throw BadInput(text("where the device stands has %zu numbers and the loop has width %zu", at.size(), width_));
+  for (std::size_t i = 0; i < width_; ++i)
+    if (!std::isfinite(at[i])) throw BadInput(text("where the device stands must be finite; column %zu is %g", i, at[i]));
+  std::copy(at.begin(), at.end(), at_.begin());
+  placed_ = true;
+}
+
 void Cycle::restart(Ns start_ns) noexcept {
-  grid_ = grid_.at(start_ns);
-  k_ = 0;
+  if (options_.phase_ns >= 0) {
+    grid_ = grid_.at(options_.phase_ns);
+    k_ = grid_.index(start_ns - 1) + 1;
+  } else {
+    grid_ = grid_.at(start_ns);
+    k_ = 0;
+  }
+  plan_id_ = -1;
   frozen_ = false;
-  has_last_ = false;
+  last_t_eff_ns_ = INT64_MIN;
+  last_reference_ns_ = grid_.tick(k_) - grid_.ceil_period();
+  if (placed_)
+    limiter_.place(at_.data());
+  else
+    limiter_.forget();
+  placed_ = false;
   stretch_left_ = 0;
   shortest_ = shortest_before_ = kUnknown;
 }
 
 void Cycle::seek(Ns deadline_ns) noexcept {
+  if (deadline_ns < grid_.tick(k_)) last_t_eff_ns_ = INT64_MIN;
   k_ = grid_.index(deadline_ns);
   if (grid_.tick(k_) != deadline_ns) {
     grid_ = grid_.at(deadline_ns);
@@ -148,103 +159,87 @@ bool Cycle::begin(Ns wake_ns, Ns sent_ns) noexcept {
     add(late_, 1);
   }
   // Within half a period the path is followed on the grid; beyond, where it is now: a target evaluated for a deadline that is
-  // long past would be a step back in time.
+  // long past would be a step back in time. A lead that shrinks does not turn it back either: then it stands until time catches up.
   reference_ns_ = late ? sent_ns : record_.deadline_ns;
-  record_.t_eff_ns = reference_ns_ + plan.lead_ns;
-  if (plan.id != plan_id_) {
-    plan_id_ = plan.id;
-    frozen_ = false;
-    // One knot is a place to stay, not a plan that ended.
-    stale_ = plan.path->start_ns() < plan.path->end_ns() && record_.t_eff_ns > plan.path->end_ns();
-  }
+  record_.t_eff_ns = std::max(reference_ns_ + plan.lead_ns, last_t_eff_ns_);
+  if (plan.id != plan_id_) see(plan);
   if (late && on_late_ == OnLate::stop) {
     add(missed_, static_cast<std::uint64_t>(grid_.index(sent_ns) - k_ + 1));
     return false;
   }
   if (late && on_late_ == OnLate::hold) frozen_ = true;
-  evaluate(plan, reference_ns_);
+  // Never more than one period: after a stall the device still sees one step, and a step of n periods is a jump.
+  const Ns elapsed_ns = std::max<Ns>(reference_ns_ - last_reference_ns_, 0);
+  dt_s_ = static_cast<double>(std::min(elapsed_ns, grid_.ceil_period())) * 1e-9;
+  if (elapsed_ns > kGap * grid_.ceil_period()) limiter_.rest();
+  evaluate(plan);
   return true;
 }
 
-void Cycle::evaluate(const PlanCell& plan, Ns reference_ns) noexcept {
-  if (stale_) record_.flags |= kStalePlan;
-  if (frozen_ && has_last_) {
-    std::copy(last_.begin(), last_.end(), target_.begin());
-    record_.flags |= kHeld;
-    return;
-  }
-  if (frozen_ || record_.t_eff_ns < plan.path->start_ns() || record_.t_eff_ns > plan.path->end_ns()) record_.flags |= kHeld;
-  plan.path->at(record_.t_eff_ns, target_.data());
-  limit(plan.path->kind(), reference_ns);
+void Cycle::see(const PlanCell& plan) noexcept {
+  plan_id_ = plan.id;
+  seen_ns_ = reference_ns_;
+  frozen_ = false;
+  // One knot is a place to stay, not a plan that ended.
+  ended_ = plan.path->start_ns() < plan.path->end_ns() && record_.t_eff_ns > plan.path->end_ns();
 }
 
-void Cycle::limit(Trajectory::Kind kind, Ns reference_ns) noexcept {
-  // Never more than one period: after a stall the device still sees one step, and a step of n periods is a jump.
-  const Ns elapsed = std::clamp<Ns>(reference_ns - last_reference_ns_, 0, grid_.ceil_period());
-  const double dt_s = static_cast<double>(elapsed) * 1e-9;
-  const bool pose = kind == Trajectory::Kind::pose;
-  const bool out_of_range = keep_in_range(pose ? 3 : width_);
-  const bool too_fast = has_last_ && (pose ? limit_pose(dt_s) : limit_columns(dt_s));
-  if (!out_of_range && !too_fast) return;
+void Cycle::evaluate(const PlanCell& plan) noexcept {
+  const bool stale = options_.stale_ns >= 0 && reference_ns_ - seen_ns_ > options_.stale_ns;
+  if (ended_ || stale) record_.flags |= kStalePlan;
+  if ((frozen_ || stale) && limiter_.has_last()) return stop_moving();
+  const Trajectory& path = *plan.path;
+  const Ns past_end_ns = difference_ns(path.end_ns(), record_.t_eff_ns);
+  const bool cut_off = past_end_ns > 0 && !ended_ && path.start_ns() < path.end_ns();  // one knot is a place to stay
+  if (cut_off && options_.extrapolate_ns >= 0 && limiter_.has_last()) return extrapolate(past_end_ns);
+  if (frozen_ || record_.t_eff_ns < path.start_ns() || past_end_ns > 0) record_.flags |= kHeld;
+  path.at(record_.t_eff_ns, target_.data());
+  bool moved = false;
+  if (path.kind() == Trajectory::Kind::pose) {
+    moved = limiter_.limit_pose(target_.data(), dt_s_);
+  } else {
+    if (limiter_.smooth()) look_back(path);
+    moved = limiter_.limit(target_.data(), dt_s_, before_.data(), earlier_.data());
+  }
+  if (!moved) return;
   record_.flags |= kLimited;
   add(limited_, 1);
 }
 
-bool Cycle::keep_in_range(std::size_t columns) noexcept {
-  bool moved = false;
-  for (std::size_t i = 0; i < columns; ++i) {
-    double kept = target_[i];
-    if (!limits_.lower.empty()) kept = std::max(kept, limits_.lower[i]);
-    if (!limits_.upper.empty()) kept = std::min(kept, limits_.upper[i]);
-    moved = moved || kept != target_[i];
-    target_[i] = kept;
-  }
-  return moved;
+// Where the path was one and two steps ago. A new plan begins now; there it is continued backwards as it goes on.
+void Cycle::look_back(const Trajectory& path) noexcept {
+  const Ns t_ns = record_.t_eff_ns, step_ns = static_cast<Ns>(dt_s_ * 1e9 + 0.5);
+  const bool begins = t_ns >= path.start_ns() && t_ns - step_ns < path.start_ns();
+  path.at(begins ? t_ns + step_ns : t_ns - step_ns, before_.data());
+  if (begins)
+    for (std::size_t i = 0; i < width_; ++i) before_[i] = 2.0 * target_[i] - before_[i];
+  if (t_ns - 2 * step_ns >= path.start_ns())
+    path.at(t_ns - 2 * step_ns, earlier_.data());
+  else
+    for (std::size_t i = 0; i < width_; ++i) earlier_[i] = 2.0 * before_[i] - target_[i];
 }
 
-bool Cycle::limit_columns(double dt_s) noexcept {
-  if (limits_.max_speed.empty()) return false;
-  bool moved = false;
-  for (std::size_t i = 0; i < width_; ++i) {
-    const double most = limits_.max_speed[i] * dt_s;
-    const double step = target_[i] - last_[i];
-    if (std::abs(step) <= most * kRounding + kUlp * std::abs(last_[i])) continue;
-    target_[i] = last_[i] + std::copysign(most, step);
-    moved = true;
-  }
-  return moved;
+// Down to rest from what was sent, then stay.
+void Cycle::stop_moving() noexcept {
+  record_.flags |= limiter_.at_rest() ? kHeld : kExtrapolated;
+  if (limiter_.smooth())
+    limiter_.brake(target_.data(), dt_s_);
+  else
+    std::copy_n(limiter_.last(), width_, target_.data());
 }
 
-bool Cycle::limit_pose(double dt_s) noexcept {
-  bool moved = false;
-  const double x = target_[0] - last_[0], y = target_[1] - last_[1], z = target_[2] - last_[2];
-  const double step = std::sqrt(x * x + y * y + z * z);
-  const double most = limits_.max_speed.empty() ? step : limits_.max_speed[0] * dt_s;
-  if (step > most * kRounding + kUlp * (std::abs(last_[0]) + std::abs(last_[1]) + std::abs(last_[2]))) {
-    const double part = most / step;
-    target_[0] = last_[0] + part * x, target_[1] = last_[1] + part * y, target_[2] = last_[2] + part * z;
-    moved = true;
-  }
-  double* rotation = target_.data() + 3;
-  const double* last_rotation = last_.data() + 3;
-  quaternion::align_sign(last_rotation, rotation);
-  const double angle = 2.0 * quaternion::half_angle(last_rotation, rotation);
-  const double widest = limits_.max_angular_speed * dt_s;
-  if (angle > widest * kRounding + kUlp) {
-    double turned[4];
-    quaternion::slerp(last_rotation, rotation, widest / angle, turned);
-    std::copy_n(turned, 4, rotation);
-    moved = true;
-  }
-  return moved;
+void Cycle::extrapolate(Ns past_end_ns) noexcept {
+  if (past_end_ns > options_.extrapolate_ns) return stop_moving();
+  record_.flags |= limiter_.at_rest() ? kHeld : kExtrapolated;
+  limiter_.go_on(target_.data(), dt_s_);
 }
 
 Ns Cycle::end(Ns done_ns, SendResult result) noexcept {
   record_.done_ns = done_ns;
   if (result == SendResult::sent) {
-    target_.swap(last_);  // no allocation: two buffers of one width
-    has_last_ = true;
+    limiter_.sent(target_.data(), dt_s_);
     last_reference_ns_ = reference_ns_;
+    last_t_eff_ns_ = record_.t_eff_ns;
   } else if (result == SendResult::would_block) {
     record_.flags |= kWouldBlock;
     add(would_block_, 1);

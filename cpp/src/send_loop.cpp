@@ -81,6 +81,13 @@ void SendLoop::start() {
   if (report_.record_lock == 0) report_.locked_bytes += cycle_->record_bytes();
 }
 
+void SendLoop::place(const std::vector<double>& at) {
+  const std::lock_guard lock(control_);
+  if (running_.load(std::memory_order_acquire)) throw BadInput("the loop runs, and knows what it sent last; stop it before place()");
+  cycle_->place(at);
+  by_hand_ = false;
+}
+
 void SendLoop::stop() noexcept {
   const std::lock_guard lock(control_);
   if (started_ && !forked()) {

@@ -646,6 +646,39 @@ class TcpSink(SocketSink):
 
     def __init__(self, host: str, port: int, width: int, timeout_s: float = 1.0) -> None: ...
 
+class SerialSink(Sink):
+    """
+    Targets on a serial line: raw, 8N1, no flow control, non-blocking.
+
+    A frame is 0xA5 0x5A, u16 length, the frame of UdpSink, u16 CRC-16/CCITT-FALSE of length and frame; all little-endian. A line that is
+    too slow or a reader that stops costs frames (WOULD_BLOCK), never time, and never tears one. A line that goes away stops the loop.
+
+    Args:
+        path: The device, such as /dev/ttyUSB0.
+        baud: One of the standard rates; a frame takes (22 + 8 width) * 10 / baud seconds.
+        width: Numbers in a target, 1..512.
+
+    Raises:
+        BadInput: a rate or width out of range.
+        DeviceError: the line cannot be opened, is no serial line, or does not take the rate.
+    """
+
+    def __init__(self, path: str, baud: int, width: int) -> None: ...
+    def close(self) -> None:
+        """
+        Set the line back as it was found and close it; may be called twice. Raises BadInput while a loop sends to it.
+        """
+
+    @property
+    def path(self) -> str:
+        """The device."""
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of a frame on the line."""
+
+    def __repr__(self) -> str: ...
+
 def sleep_until_ns(t_ns: int) -> int:
     """
     Sleep until an instant of the monotonic clock without the GIL; returns when it woke.
@@ -672,6 +705,11 @@ class Cycle:
         lead_ns: object,
         on_late: str,
         record_capacity: int,
+        max_acceleration: object | None = None,
+        max_jerk: object | None = None,
+        extrapolate_ns: object | None = None,
+        stale_ns: object | None = None,
+        phase_ns: object | None = None,
     ) -> None: ...
     @property
     def width(self) -> int: ...
@@ -679,6 +717,7 @@ class Cycle:
     def deadline_ns(self) -> int: ...
     def replace(self, plan: Trajectory) -> int: ...
     def set_lead(self, lead_ns: int) -> None: ...
+    def place(self, at: object) -> None: ...
     def restart(self, start_ns: int) -> None: ...
     def seek(self, deadline_ns: int) -> None: ...
     def set_fifo(self, granted: bool) -> None: ...
@@ -697,6 +736,7 @@ class SendLoop:
 
     def __init__(self, cycle: Cycle, sink: Sink, priority: int, cpu: int, spin_ns: int) -> None: ...
     def start(self) -> None: ...
+    def place(self, at: object) -> None: ...
     def stop(self) -> None: ...
     def cycle(self, deadline_ns: int, wake_ns: int) -> int: ...
     @property

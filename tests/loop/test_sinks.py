@@ -1,14 +1,18 @@
 """Memory, and real sockets on the loopback device; cycles by hand, so no test waits for the wall clock."""
 
+import binascii
+import os
 import socket
 import struct
+import termios
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from onbeat.errors import BadInput, DeviceError
-from onbeat.loop import Flag, MemorySink, SendLoop, TcpSink, UdpSink
+from onbeat.loop import Flag, MemorySink, SendLoop, SerialSink, TcpSink, UdpSink
 from onbeat.motion import Trajectory
 
 MS = 1_000_000
@@ -179,3 +183,88 @@ def test_timeouts_out_of_range_are_refused() -> None:
 def test_a_host_without_an_address_is_said() -> None:
     with pytest.raises(DeviceError, match="cannot be resolved"):
         UdpSink("no host", 5000, 1)
+
+
+@pytest.fixture
+def line() -> Iterator[tuple[int, str]]:
+    """A pseudo-terminal: the other end, and the path of ours."""
+    other, ours = os.openpty()
+    yield other, os.ttyname(ours)
+    os.close(other)
+    os.close(ours)
+
+
+def read_line(other: int, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        data += os.read(other, count - len(data))
+    return bytes(data)
+
+
+def test_serial_frames_are_marked_measured_and_checked(line: tuple[int, str]) -> None:
+    other, path = line
+    sink = SerialSink(path, 1_000_000, 2)
+    assert sink.frame_bytes == 38
+    assert repr(sink) == f"SerialSink({path}, width 2)"
+    loop = SendLoop(sink, 100, RAMP)
+    send(loop, 20)  # among the bytes are line feeds, carriage returns, XON, XOFF and zeros: a raw line changes none of them
+    for k in range(20):
+        frame = read_line(other, sink.frame_bytes)
+        assert frame[:4] == b"\xa5\x5a\x20\x00"
+        assert FRAME.unpack(frame[4:36]) == (k, k * 10 * MS, k / 100, 1 + k / 100)
+        assert int.from_bytes(frame[36:], "little") == binascii.crc_hqx(frame[2:36], 0xFFFF)
+
+
+def test_a_serial_reader_that_stops_costs_frames_and_tears_none(line: tuple[int, str]) -> None:
+    other, path = line
+    sink = SerialSink(path, 115_200, 2)
+    loop = SendLoop(sink, 100, RAMP)
+    deadline = 0
+    while loop.status().would_block < 3:
+        deadline = send(loop, 1, deadline)
+    fresh, last = loop.status().cycles, -1
+    while last < fresh:
+        frame = read_line(other, sink.frame_bytes)
+        assert int.from_bytes(frame[36:], "little") == binascii.crc_hqx(frame[2:36], 0xFFFF)
+        sequence = FRAME.unpack(frame[4:36])[0]
+        assert sequence > last
+        last = sequence
+        deadline = send(loop, 1, deadline)
+    assert loop.status().running is False
+    assert loop.status().error == ""
+
+
+def test_a_serial_line_is_set_back_as_it_was_found(line: tuple[int, str]) -> None:
+    _, path = line
+    found = os.open(path, os.O_RDWR | os.O_NOCTTY)
+    before = termios.tcgetattr(found)
+    sink = SerialSink(path, 115_200, 1)
+    assert termios.tcgetattr(found)[3] & termios.ICANON == 0
+    sink.close()
+    sink.close()
+    assert termios.tcgetattr(found) == before
+    os.close(found)
+
+
+def test_a_serial_line_that_goes_away_stops_the_loop() -> None:
+    other, ours = os.openpty()
+    sink = SerialSink(os.ttyname(ours), 115_200, 2)
+    loop = SendLoop(sink, 100, RAMP)
+    send(loop, 1)
+    os.close(other)
+    send(loop, 1, 10 * MS)
+    assert loop.records()["flags"][-1] & Flag.DEVICE_ERROR
+    assert "sink failed" in loop.status().error
+    os.close(ours)
+
+
+def test_what_is_no_serial_line_is_refused(line: tuple[int, str], tmp_path: Path) -> None:
+    _, path = line
+    with pytest.raises(DeviceError, match="cannot be opened"):
+        SerialSink(str(tmp_path / "nothing"), 115_200, 1)
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(DeviceError, match="is no serial line"):
+        SerialSink(str(tmp_path / "file"), 115_200, 1)
+    for baud, width in ((12_345, 1), (115_200, 0), (115_200, 513)):
+        with pytest.raises(BadInput):
+            SerialSink(path, baud, width)

@@ -5,13 +5,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "onbeat/latest.hpp"
 #include "onbeat/ring.hpp"
+#include "onbeat/send_limiter.hpp"
 #include "onbeat/time.hpp"
 #include "onbeat/trajectory.hpp"
 
@@ -49,12 +49,12 @@ enum Flag : Ns {
   kLate = 1,          // sent more than half a period after the deadline; evaluated at the instant of sending
   kSkipped = 2,       // deadlines were missed between this send and the next
   kHeld = 4,          // not on the path: before its start, after its end, or held by on_late
-  kExtrapolated = 8,  // reserved: nothing extrapolates yet
+  kExtrapolated = 8,  // beyond a plan's end, or without a fresh plan: from the command history, on or down to rest
   kLimited = 16,      // a limit moved the target
   kWouldBlock = 32,   // the sink could not take it; nothing was sent
   kNoFifo = 64,       // the thread runs without SCHED_FIFO
   kDeviceError = 128,  // the sink failed; the loop stops
-  kStalePlan = 256,   // the plan had ended before its first cycle
+  kStalePlan = 256,   // the plan had ended before its first cycle, or nobody has replaced it for too long
 };
 
 // What one cycle did: one cache line, eight int64, as Python sees it.
@@ -73,29 +73,34 @@ static_assert(sizeof(CycleRecord) == 64);
 enum class OnLate : std::uint8_t { skip, hold, stop };
 enum class SendResult : std::uint8_t { sent, would_block, failed };
 
-// Bounds in the target's own unit. Each is empty (no bound) or has one number for each column.
-struct SendLimits {
-  std::vector<double> max_speed;  // per second; of a pose, the first is its linear speed
-  std::vector<double> lower;      // of a pose, only the position is kept in its range
-  std::vector<double> upper;
-  double max_angular_speed = std::numeric_limits<double>::infinity();  // of a pose, rad/s
-};
-
 struct CycleCounts {
   std::uint64_t cycles, missed, late, limited, would_block, dropped_records;
+};
+
+// What a loop does where there is no path, and where its grid lies.
+struct CycleOptions {
+  static constexpr Ns kNever = -1;
+  Ns extrapolate_ns = kNever;  // beyond a plan's end: so long at the last speed, then down to rest; never: its end is a place to stay
+  Ns stale_ns = kNever;        // a plan that was not replaced for so long is given up: down to rest
+  Ns phase_ns = kNever;        // the grid is the clock's own, shifted by this; never: it begins where the loop is started
 };
 
 class Cycle {
  public:
   // Throws BadInput. The first plan has id 0.
-  Cycle(Period period, std::shared_ptr<const Trajectory> plan, SendLimits limits, Ns lead_ns, OnLate on_late, std::size_t record_capacity);
+  Cycle(Period period, std::shared_ptr<const Trajectory> plan, SendLimits limits, Ns lead_ns, OnLate on_late, std::size_t record_capacity,
+        CycleOptions options = {});
 
   // Writers: any thread, one at a time by a mutex that the cycle itself never takes. Both throw BadInput.
   Ns replace(std::shared_ptr<const Trajectory> plan);  // returns the plan's id
   void set_lead(Ns lead_ns);
 
   // The sending side: one thread. Nothing here allocates, locks, throws or frees.
-  void restart(Ns start_ns) noexcept;  // grid from this instant on; forgets the last target and how long a send takes
+  // The first deadline is this instant, or with a phase the first of the grid from it on. Forgets the last target and how long a send
+  // takes.
+  void restart(Ns start_ns) noexcept;
+  // Where the device stands: what the first target after the next restart is limited against. While nothing is sent; throws BadInput.
+  void place(const std::vector<double>& at);
   void seek(Ns deadline_ns) noexcept;  // the next cycle is for this deadline; off the grid it begins a new one
   [[nodiscard]] Ns deadline_ns() const noexcept { return grid_.tick(k_); }
   [[nodiscard]] bool begin(Ns wake_ns, Ns sent_ns) noexcept;  // false: late, and on_late asks to stop
@@ -124,16 +129,16 @@ class Cycle {
   };
 
   void check(const Trajectory& plan, Ns lead_ns) const;
-  void evaluate(const PlanCell& plan, Ns reference_ns) noexcept;
-  void limit(Trajectory::Kind kind, Ns reference_ns) noexcept;
-  [[nodiscard]] bool limit_columns(double dt_s) noexcept;
-  [[nodiscard]] bool limit_pose(double dt_s) noexcept;
-  [[nodiscard]] bool keep_in_range(std::size_t columns) noexcept;
+  void see(const PlanCell& plan) noexcept;
+  void evaluate(const PlanCell& plan) noexcept;
+  void look_back(const Trajectory& path) noexcept;
+  void stop_moving() noexcept;
+  void extrapolate(Ns past_end_ns) noexcept;
   [[nodiscard]] Ns undisturbed(Ns duration_ns) noexcept;
 
   const std::size_t width_;
-  const SendLimits limits_;
   const OnLate on_late_;
+  const CycleOptions options_;
 
   // Writers' side.
   std::mutex writers_;
@@ -144,13 +149,17 @@ class Cycle {
   Grid grid_;
   Ns k_ = 0;
   Ns plan_id_ = -1;
-  bool stale_ = false;
+  Ns seen_ns_ = 0;       // the reference at which this plan was first followed
+  bool ended_ = false;   // it had ended before that
   bool frozen_ = false;  // on_late="hold" is in force until the next plan
-  bool has_last_ = false;
   Ns reference_ns_ = 0;
   Ns last_reference_ns_ = 0;
-  std::vector<double> target_;
-  std::vector<double> last_;
+  Ns last_t_eff_ns_ = 0;
+  double dt_s_ = 0.0;    // since the last target that was sent, at most one period
+  SendLimiter limiter_;
+  std::vector<double> target_, before_, earlier_;
+  std::vector<double> at_;
+  bool placed_ = false;
   Ns thread_flags_ = 0;
   CycleRecord record_{};
   // The shortest send of this and of the previous stretch of cycles; a send of a whole period or more is a stall and not counted.

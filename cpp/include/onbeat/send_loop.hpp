@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <semaphore>
+#include <vector>
 
 #include "onbeat/cycle.hpp"
 #include "onbeat/realtime.hpp"
@@ -38,6 +39,8 @@ class SendLoop {
 
   // Returns once the thread is set up; throws BadInput when it runs already or when the sink belongs to another loop.
   void start();
+  // Where the device stands; the first target of the next start, or of the next cycle by hand, is limited against it.
+  void place(const std::vector<double>& at);
   // Ends after the cycle in progress and joins; may be called again. In a forked child there is no thread: it is forgotten.
   void stop() noexcept;
   // One cycle by hand, for a manual clock: sent and done at wake_ns. Returns the next deadline.

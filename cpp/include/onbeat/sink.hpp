@@ -1,7 +1,8 @@
-// Where a target goes: into memory, or onto a socket. A sink never blocks the loop.
+// Where a target goes: into memory, onto a socket, or onto a serial line. A sink never blocks the loop.
 #pragma once
 
 #include <netinet/in.h>
+#include <termios.h>
 
 #include <atomic>
 #include <cstddef>
@@ -103,5 +104,31 @@ class TcpSink final : public SocketSink {
   SendResult push() noexcept;
   std::size_t pending_from_ = 0;  // frame_[pending_from_..] is still to be written
 };
+
+// A serial line, raw and non-blocking: framed, because a line loses bytes and a reader may join in the middle. As for TCP, the rest
+// of a frame that went out in part goes first. The line is set back as it was found when the sink goes.
+class SerialSink final : public Sink {
+ public:
+  static constexpr std::size_t kHeaderBytes = 4;   // 0xA5 0x5A, u16 length of what follows up to the check
+  static constexpr std::size_t kCheckBytes = 2;    // CRC-16/CCITT-FALSE of length and payload
+  SerialSink(const std::string& path, int baud, std::size_t width);
+  ~SerialSink() override;
+  SendResult send(std::uint64_t sequence, Ns sent_ns, Ns t_eff_ns, const double* values) noexcept override;
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return frame_.size(); }
+  void close() noexcept;
+
+ private:
+  SendResult push() noexcept;
+
+  std::string path_;
+  std::vector<std::byte> frame_;
+  std::size_t pending_from_ = 0;  // frame_[pending_from_..] is still to be written
+  int line_ = -1;
+  termios before_{};
+};
+
+// CRC-16/CCITT-FALSE: polynomial 0x1021, from 0xFFFF, nothing reflected.
+std::uint16_t crc16(const std::byte* data, std::size_t n) noexcept;
 
 }  // namespace onbeat

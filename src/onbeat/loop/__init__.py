@@ -2,7 +2,7 @@
 
 from onbeat.loop.cycle import RECORD_DTYPE, Flag, LoopStatus
 from onbeat.loop.loop import SendLoop
-from onbeat.loop.sinks import MemorySink, TcpSink, UdpSink
+from onbeat.loop.sinks import MemorySink, SerialSink, TcpSink, UdpSink
 from onbeat.loop.thread import DeviceSink
 
-__all__ = ("RECORD_DTYPE", "DeviceSink", "Flag", "LoopStatus", "MemorySink", "SendLoop", "TcpSink", "UdpSink")
+__all__ = ("RECORD_DTYPE", "DeviceSink", "Flag", "LoopStatus", "MemorySink", "SendLoop", "SerialSink", "TcpSink", "UdpSink")

@@ -28,12 +28,12 @@ class Flag(IntFlag):
     LATE = 1  # sent more than half a period after the deadline, and evaluated at the instant of sending
     SKIPPED = 2  # deadlines were missed between this send and the next
     HELD = 4  # not on the path: before its start, after its end, or held by on_late="hold"
-    EXTRAPOLATED = 8  # reserved: nothing extrapolates yet
+    EXTRAPOLATED = 8  # no path: from the targets sent before, on at their speed or down to rest
     LIMITED = 16  # a limit moved the target
     WOULD_BLOCK = 32  # the sink could not take the target: it was not sent
     NO_FIFO = 64  # the thread runs without SCHED_FIFO
     DEVICE_ERROR = 128  # the sink or the device failed; the loop stops
-    STALE_PLAN = 256  # the plan had ended before its first cycle
+    STALE_PLAN = 256  # the plan had ended before its first cycle, or was not replaced for stale_s
 
     @classmethod
     def _missing_(cls, value: object) -> Any:

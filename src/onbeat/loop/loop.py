@@ -34,12 +34,13 @@ class SendLoop:
     followed by a burst.
 
     Args:
-        sink: A MemorySink, UdpSink or TcpSink (native thread), or a DeviceSink (soft thread).
+        sink: A MemorySink, UdpSink, TcpSink or SerialSink (native thread), or a DeviceSink (soft thread).
         rate_hz: Sends per second, up to 1e5; an int or a Fraction is exact, a float is taken at its exact binary value.
         plan: What to send. Outside its knots the nearest end is held, and flagged HELD.
         limits: `max_speed` (of a pose with `max_angular_speed`) bounds the step from the last target that was sent to what fits
             into the time since then, at most one period; `lower` and `upper` bound the target (of a pose, its position). A target
-            that they move is flagged LIMITED. Acceleration and jerk are the planner's. None: no limits.
+            that they move is flagged LIMITED. With `max_acceleration`, and `max_jerk` beside it, joints catch up and brake within
+            those too, from the last targets that were sent; of a pose they are refused. None: no limits.
         lead_s: How much later than its deadline a cycle looks into the plan; for plans whose own lead is 0.
         on_late: After waking more than half a period late: "skip" goes on with the plan, "hold" repeats the last target that was
             sent until replace(), "stop" ends the loop without sending.
@@ -47,6 +48,13 @@ class SendLoop:
         cpu: Id of the CPU to stay on; None leaves it to the scheduler.
         spin_us: How long before the deadline to stop sleeping and spin instead; at most half a period.
         record_capacity: Records that wait for records(), 64 bytes each.
+        extrapolate_s: What a plan's end means. None: a place to stay, which is held. A number: the stream was cut there; the loop
+            goes on for so long at the speed of the last targets that were sent, then comes to rest within `max_acceleration`,
+            which it needs (EXTRAPOLATED), and stays there (HELD).
+        stale_s: A plan that was not replaced for so long is given up: the loop comes to rest likewise until the next replace
+            (STALE_PLAN). Without `max_acceleration` it repeats the last target. None: a plan is good for ever.
+        phase_s: Put the deadlines at whole periods of the monotonic clock plus this, so that several loops of one rate keep their
+            distances; less than a period. None: the grid begins where the loop starts.
 
     Raises:
         BadInput: an argument out of range, widths that differ, or a lead in both the plan and the loop.
@@ -64,11 +72,19 @@ class SendLoop:
         cpu: int | None = None,
         spin_us: float = 0,
         record_capacity: int = 65536,
+        extrapolate_s: float | None = None,
+        stale_s: float | None = None,
+        phase_s: float | None = None,
     ) -> None:
         check_request(priority, cpu)
         whole_ns, part, parts = _period(rate_hz)
-        speed, lower, upper, angular = _bounds(limits or Limits(), plan.width)
-        self._cycle = Cycle(whole_ns, part, parts, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity)
+        speed, lower, upper, acceleration, jerk = _bounds(limits or Limits(), plan.width)
+        angular = inf if limits is None or limits.max_angular_speed is None else limits.max_angular_speed
+        durations = [None if given is None else to_ns(given) for given in (extrapolate_s, stale_s, phase_s)]
+        self._cycle = Cycle(
+            whole_ns, part, parts, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity,
+            acceleration, jerk, *durations,
+        )  # fmt: skip
         self._runner: NativeLoop | SoftLoop
         if isinstance(sink, DeviceSink):
             if sink.width != plan.width:
@@ -92,6 +108,19 @@ class SendLoop:
         """
         self._runner.start()
 
+    def place(self, at: ArrayLike) -> None:
+        """Say where the device stands, before the loop starts: the first target is then limited against it, as all others are.
+
+        Without it the first target has nothing before it, and goes out as the plan has it.
+
+        Args:
+            at: Shape (width,).
+
+        Raises:
+            BadInput: another width, a number that is not finite, or the loop runs.
+        """
+        self._runner.place(np.asarray(at, dtype=np.float64))
+
     def stop(self) -> None:
         """End after the cycle in progress, within 50 ms, and join the thread. May be called again, and from any thread."""
         self._runner.stop()
@@ -112,6 +141,8 @@ class SendLoop:
 
     def set_lead(self, lead_s: float) -> None:
         """Look `lead_s` further than the deadline into the plan, from the next cycle on.
+
+        Time does not run backwards: after a lead that shrank by more than a period the path stands until time has caught up.
 
         Raises:
             BadInput: a lead that is negative or not finite, or that the plan has one of its own.
@@ -170,11 +201,10 @@ def _period(rate_hz: int | float | Fraction) -> tuple[int, int, int]:
     return whole, part, period_ns.denominator
 
 
-def _bounds(limits: Limits, width: int) -> tuple[_Columns | None, _Columns | None, _Columns | None, float]:
+def _bounds(limits: Limits, width: int) -> tuple[_Columns | None, ...]:
     """Give what the loop enforces, a number for each column."""
-    angular = inf if limits.max_angular_speed is None else limits.max_angular_speed
-    speed, lower, upper = (_columns(getattr(limits, name), width, name) for name in ("max_speed", "lower", "upper"))
-    return speed, lower, upper, angular
+    names = ("max_speed", "lower", "upper", "max_acceleration", "max_jerk")
+    return tuple(_columns(getattr(limits, name), width, name) for name in names)
 
 
 def _columns(bound: ArrayLike | None, width: int, name: str) -> _Columns | None:

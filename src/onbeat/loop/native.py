@@ -24,6 +24,7 @@ class NativeLoop:
         self._cpu = cpu
         self._record_bytes = record_capacity * _RECORD_BYTES
         self.start = self._loop.start
+        self.place = self._loop.place
         self.stop = self._loop.stop
         self.cycle = self._loop.cycle
 

@@ -1,5 +1,5 @@
-"""Where a native loop sends its targets: into memory, or onto a socket."""
+"""Where a native loop sends its targets: into memory, onto a socket, or onto a serial line."""
 
-from onbeat._core import MemorySink, Sink, TcpSink, UdpSink
+from onbeat._core import MemorySink, SerialSink, Sink, TcpSink, UdpSink
 
-__all__ = ("MemorySink", "Sink", "TcpSink", "UdpSink")
+__all__ = ("MemorySink", "SerialSink", "Sink", "TcpSink", "UdpSink")

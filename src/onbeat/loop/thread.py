@@ -2,6 +2,9 @@
 
 import threading
 
+import numpy as np
+from numpy.typing import NDArray
+
 from onbeat._core import Cycle, monotonic_ns, sleep_until_ns
 from onbeat.device.device import Command, Device
 from onbeat.errors import BadInput, DeviceError
@@ -72,6 +75,14 @@ class SoftLoop:
             self._stop.clear()
             self._thread = threading.Thread(target=self._run, name="onbeat-loop", daemon=True)
             self._thread.start()
+
+    def place(self, at: NDArray[np.float64]) -> None:
+        """Say where the device stands, before the start."""
+        with self._control:
+            if self.running:
+                raise BadInput("the loop runs, and knows what it sent last; stop it before place()")
+            self._cycle.place(at)
+            self._by_hand = False
 
     def stop(self) -> None:
         """Stop after the cycle in progress and join; from the device's own write only the former.
