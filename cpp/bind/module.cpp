@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   onbeat::bind::bind_trajectory(m);
   onbeat::bind::bind_limits(m);
   onbeat::bind::bind_splice(m);
+  onbeat::bind::bind_shaper(m);
   onbeat::bind::bind_sink(m);
   onbeat::bind::bind_loop(m);
 }

@@ -12,6 +12,7 @@ void bind_series(nanobind::module_& m);
 void bind_trajectory(nanobind::module_& m);
 void bind_limits(nanobind::module_& m);
 void bind_splice(nanobind::module_& m);
+void bind_shaper(nanobind::module_& m);
 void bind_sink(nanobind::module_& m);
 void bind_loop(nanobind::module_& m);
 

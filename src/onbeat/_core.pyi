@@ -550,6 +550,41 @@ def splice(
         whether a target leaves the range (nothing was planned), and whether a move takes longer than was asked for.
     """
 
+class ShaperCore:
+    """What onbeat.motion.OnlineShaper steps with."""
+
+    def __init__(
+        self,
+        max_speed: numpy.typing.ArrayLike,
+        max_acceleration: numpy.typing.ArrayLike,
+        max_jerk: numpy.typing.ArrayLike,
+        lower: numpy.typing.ArrayLike,
+        upper: numpy.typing.ArrayLike,
+        width: int,
+        dt_s: float,
+    ) -> None: ...
+    @property
+    def begun(self) -> bool:
+        """Whether it knows where it is."""
+
+    def begin(
+        self, position: numpy.typing.ArrayLike, velocity: numpy.typing.ArrayLike, acceleration: numpy.typing.ArrayLike
+    ) -> None:
+        """Say where the motion begins; forgets the targets before."""
+
+    def step(
+        self, target: numpy.typing.ArrayLike, velocity: numpy.typing.ArrayLike | None
+    ) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """Move one period on and give position, velocity and acceleration."""
+
+    def state(
+        self,
+    ) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """Give position, velocity and acceleration as they were last given."""
+
+def stop_pieces(velocity: float, acceleration: float, max_acceleration: float, max_jerk: float) -> list[tuple[float, float]]:
+    """Give the pieces of the fastest way to rest: duration in s, jerk."""
+
 class Sink:
     """
     Where a native loop sends its targets; it never blocks the loop, and serves one loop at a time.

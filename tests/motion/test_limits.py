@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onbeat.errors import BadInput
-from onbeat.motion import Limits
+from onbeat.motion import Chunk, Limits, Trajectory, schedule
 
 
 def test_slowest_joint_decides_how_long_a_move_takes() -> None:
@@ -102,3 +102,21 @@ def test_copies_keep_what_was_prepared() -> None:
 
 def test_limits_compare_by_value() -> None:
     assert Limits(max_speed=np.array([1.0, 2.0])) == Limits(max_speed=[1, 2])
+
+
+def test_limit_that_is_required_is_one_number_for_each_joint() -> None:
+    assert Limits(max_jerk=3.0).required("max_jerk", 2).tolist() == [3.0, 3.0]
+    assert Limits(max_speed=[1.0, 2.0]).required("max_speed", 2).tolist() == [1.0, 2.0]
+    for limits, message in (
+        (Limits(), "max_speed is not given"),
+        (Limits(max_speed=[1.0, 2.0]), "max_speed has 2 numbers and the width is 3"),
+        (Limits(max_speed=np.inf), "max_speed must be finite"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            limits.required("max_speed", 3)
+
+
+def test_schedule_leaves_acceleration_and_jerk_aside() -> None:
+    plan, chunk = Trajectory([0], [[0.0]]), Chunk(0, 100_000_000, np.array([[0.1], [0.3]]))
+    plain, shaping = Limits(max_speed=1.0), Limits(max_speed=1.0, max_acceleration=0.1, max_jerk=0.1)
+    assert schedule(plan, chunk, 0, plain) == schedule(plan, chunk, 0, shaping)

@@ -17,7 +17,8 @@ class Limits:
 
     Args:
         max_speed: Joint or opening speed per second; of a pose, the tool's linear speed in m/s. > 0.
-        max_acceleration, max_jerk: Per second squared and cubed, > 0; for the generators that shape motion.
+        max_acceleration, max_jerk: Per second squared and cubed, > 0. What shapes motion needs them (`point_to_point`,
+            `stop_ramp`, `OnlineShaper`); `schedule` leaves them aside, for its plans are straight lines, which turn in no time.
         lower, upper: Range of the targets; of a pose, of its position.
         max_angular_speed: Of a pose, rad/s. > 0; of joints it says nothing.
 
@@ -63,6 +64,26 @@ class Limits:
             native = MoveLimits(self.max_speed, self.lower, self.upper, self.max_angular_speed)
             object.__setattr__(self, "_native", native)
         return native
+
+    def required(self, name: str, width: int) -> NDArray[np.float64]:
+        """Give a limit as one finite number for each joint, shape (width,).
+
+        Args:
+            name: Of the limit, "max_speed", "max_acceleration" or "max_jerk".
+            width: Number of joints.
+
+        Raises:
+            BadInput: it is not given, not finite, or has another number of joints.
+        """
+        given = getattr(self, name)
+        if given is None:
+            raise BadInput(f"{name} is not given; what shapes motion needs it: Limits({name}=...)")
+        values = np.asarray(given, dtype=np.float64)
+        if values.size not in (1, width):
+            raise BadInput(f"{name} has {values.size} numbers and the width is {width}; give one number, or one for each joint")
+        if not np.isfinite(values).all():
+            raise BadInput(f"{name} must be finite, not {given}")
+        return np.array(np.broadcast_to(values, (width,)))
 
     def out_of_range(self, targets: NDArray[np.float64], pose: bool = False) -> NDArray[np.bool_]:
         """Say which rows of targets, shape (n, width), leave [lower, upper]; of poses the position alone is judged.
