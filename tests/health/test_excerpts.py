@@ -29,8 +29,7 @@ def test_short_recording_is_taken_whole() -> None:
 def test_long_recording_is_taken_where_it_is_lively_and_from_every_third() -> None:
     whole = [Span(None, 0, 1200 * SECOND)]
     found = excerpts(moving("a", whole, lively=(500.0, 700.0)), moving("b", whole))
-    assert len(found) == 12
-    assert [e.third for e in found] == sorted([0, 1, 2] * 4)
+    assert [e.third for e in found] == [0, 0, 1, 1, 2, 2]
     assert all(490 <= e.a.t_ns[0] / SECOND <= 710 for e in found if e.third == 1)
 
 

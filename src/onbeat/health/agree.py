@@ -1,7 +1,7 @@
 """Do two streams see the same motion, and how far apart are they in time? Directions first, then the shift, then it by thirds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ FINEST_S, COARSEST_S = 0.01, 0.1
 # Of the mean variance: keeps columns of noise from being blown up.
 RIDGE = 1e-3
 THIRDS = 3
+# So far around the offset of all, that of a third is looked for.
+THIRD_S = 0.1
 TRIES = 3
 # Below, a mixture hardly agrees; those above are tried in the order of what they say of the shift.
 GOOD_SCORE = 0.85
@@ -107,13 +109,20 @@ def agree(excerpts: Sequence[Excerpt], max_offset_s: float = MAX_OFFSET_S) -> Ag
         found = Agreement(result, (), pair.what, a_ns, pair.a, b_ns, pair.b)
         if result.accepted:
             thirds = tuple(
-                estimate_offset(a_ns[x], pair.a[x], b_ns[y], pair.b[y], max_offset_s)
+                _of_third(result, a_ns[x], pair.a[x], b_ns[y], pair.b[y])
                 for x, y in ((a_third == k, b_third == k) for k in range(THIRDS))
                 if min(x.sum(), y.sum()) > 1
             )
             return Agreement(result, thirds, pair.what, a_ns, pair.a, b_ns, pair.b)
         refused = refused or found
     return refused
+
+
+def _of_third(whole: CalibrationResult, a_ns: IntArray, a: FloatArray, b_ns: IntArray, b: FloatArray) -> CalibrationResult:
+    """Estimate the offset of a part near that of the whole."""
+    near_ns = round((whole.value or 0.0) * 1e9)
+    found = estimate_offset(a_ns, a, b_ns + near_ns, b, THIRD_S)
+    return found if found.value is None else replace(found, value=found.value + near_ns / 1e9)
 
 
 def _last(pair: _Pair) -> tuple[bool, bool, bool, float]:

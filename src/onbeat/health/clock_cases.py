@@ -197,7 +197,7 @@ def _jump(of: Offset, base: Envelope, found: Shape, c: Change, size: Number, sid
         return Case("slew", "finding", of, figures, plot, abs(size.value))
     at = min(c.end, c.start + of.period)  # the log's own step leaves a hole in its time, which begins there
     figures = {"step": shown, "instant": Figure(at, "s", min(c.low, at) - of.period, max(c.high, at))}
-    whole = abs(abs(size.value) - of.period) <= max(3 * size.std, 0.01 * of.period)
+    whole = abs(abs(size.value) - of.period) <= max(3 * size.std, 0.003 * of.period)
     fault = "one_period_late" if whole and size.std < 0.1 * of.period and abs(size.value) < 0.5 else "step"
     return Case(fault, "finding", of, figures, plot, abs(size.value), side)
 

@@ -1,6 +1,6 @@
 """What to say of a fault of a clock: the sentence with its numbers, the measurement that confirms it, and the fix."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from onbeat.health.check import Figure
@@ -9,7 +9,7 @@ from onbeat.health.epochs import clock_kind
 __all__ = ("Words", "words")
 
 _TIMES = frozenset({"gap", "unsorted_stamps", "repeated_stamps", "dropped_samples", "jitter", "rate_not_held"})
-_LATER = frozenset({"future_stamps", "offset", "stamped_at_delivery"})
+_LATER = frozenset({"future_stamps", "offset", "stamped_at_delivery", "action_before_observation"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,21 @@ class Words:
     explains: frozenset[str]
 
 
-def words(fault: str, figures: Mapping[str, Figure], streams: int, among: int, side: str, log_ns: int, base_ns: int) -> Words:
+def words(
+    fault: str,
+    figures: Mapping[str, Figure],
+    streams: Sequence[str],
+    among: int,
+    side: str,
+    log_ns: int,
+    base_ns: int,
+) -> Words:
     """Say what a fault is.
 
     Args:
         fault: Its name.
         figures: Its numbers.
-        streams: How many streams have it.
+        streams: The streams that have it.
         among: How many have both times.
         side: Which time moved: "stamp", "log" or "".
         log_ns: The first log time.
@@ -38,18 +46,20 @@ def words(fault: str, figures: Mapping[str, Figure], streams: int, among: int, s
     return _SAY[fault](value, _whose(streams, among, side), log_ns, base_ns)
 
 
-def _whose(streams: int, among: int, side: str) -> str:
+def _whose(streams: Sequence[str], among: int, side: str) -> str:
+    some = streams[0] if len(streams) == 1 else f"{len(streams)} of {among} streams ({streams[0]} most)"
     if side == "alone":
-        return "the stamps leave their even grid and stay off it, which lost samples do not do"
+        return f"the stamps of {some} leave their even grid and stay off it, which lost samples do not do"
     if side == "stamp":
-        return f"the stamps moved and the log times did not, in {streams} of {among} streams: the source's clock"
-    if streams == among and among > 1:
+        return f"the stamps of {some} moved and the log times did not: the source's clock"
+    if len(streams) == among and among > 1:
         return f"all {among} streams show it alike: the recorder's clock, or the one clock that stamps them all"
     if among > 1:
-        return f"{streams} of {among} streams {'shows' if streams == 1 else 'show'} it: the source's clock, not the recorder's"
+        only = f"only {some} of {among} streams shows" if len(streams) == 1 else f"{some} show"
+        return f"{only} it: the source's clock, not the recorder's"
     if side == "log":
-        return "the log times moved and the stamps did not: the recorder's clock, or a delay that changed for good"
-    return "one stream only, so it may be either clock"
+        return f"the log times of {some} moved and the stamps did not: the recorder's clock, or a delay that changed for good"
+    return f"{some} is the only stream with both times, so it may be either clock"
 
 
 def _skew(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
@@ -194,7 +204,7 @@ def _future(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Wo
         "rounding does not",
         "measure the offset of the two clocks by request and reply instead of at start, and subtract it; look at the driver's "
         "global time",
-        frozenset({"offset"}),
+        frozenset({"offset", "action_before_observation"}),
     )
 
 

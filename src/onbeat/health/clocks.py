@@ -21,6 +21,7 @@ __all__ = ("CLOCKS", "judge_clocks")
 _EPOCH_S = 3600.0  # no delay is as long as that
 _ONE_EPOCH_NS = 60 * 10**9  # streams of one clock, though not of the same minute, with a simulator that does not keep up
 _FUTURE_S = 1e-3
+_LISTED = 4
 
 FAULTS = (
     "skew",
@@ -60,7 +61,9 @@ def judge_clocks(evidence: Evidence) -> Iterable[Verdict]:
             cases.append(_wrapped(plain, wrap, origin))
     kept = [group for group in _groups(cases) if not _is_delay(group, offsets)]
     among = sum(line.has("stamp_ns", "log_ns") and not line.info.counted for line in lines)
-    return [_verdict(group, max(among, len(group)), origin) for group in kept]
+    notes = [case for group in kept for case in group if case.level == "note"]
+    found = [_verdict(group, max(among, len(group)), origin) for group in kept if group[0].level != "note"]
+    return [*found, _noted(notes)] if notes else found
 
 
 CLOCKS = Check("clocks", FAULTS, judge_clocks)
@@ -186,8 +189,8 @@ def _same(a: Case, b: Case) -> bool:
 
 def _verdict(group: list[Case], among: int, origin_ns: int) -> Verdict:
     worst = max(group, key=lambda c: c.weight)
-    said = words(worst.fault, worst.figures, len(group), among, worst.side, origin_ns, worst.of.base_ns)
     names = (worst.of.name, *(c.of.name for c in group if c is not worst))
+    said = words(worst.fault, worst.figures, names, among, worst.side, origin_ns, worst.of.base_ns)
     return Verdict(
         worst.fault,
         names,
@@ -199,4 +202,22 @@ def _verdict(group: list[Case], among: int, origin_ns: int) -> Verdict:
         worst.plot,
         said.explains,
         worst.weight,
+    )
+
+
+def _noted(cases: list[Case]) -> Verdict:
+    """Say in one sentence what rates there are that do no harm here."""
+    cases = sorted(cases, key=lambda c: -c.weight)
+    rates = [f"{c.of.name} {c.figures['skew'].value:+.2g} ppm" for c in cases]
+    more = f" and {len(rates) - _LISTED} more" if len(rates) > _LISTED else ""
+    error, hold = (cases[0].figures[name].value for name in ("error", "hold"))
+    return Verdict(
+        "skew",
+        tuple(c.of.name for c in cases),
+        "note",
+        f"the stamps' clocks run a little beside the log: {', '.join(rates[:_LISTED])}{more}; that is {error * 1e3:.2g} ms over "
+        f"this file at most, and a 3 ms budget lasts {hold:.3g} s",
+        cases[0].figures,
+        plot=cases[0].plot,
+        weight=cases[0].weight,
     )

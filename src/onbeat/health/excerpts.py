@@ -1,6 +1,6 @@
 """Which stretches of two streams are compared? All of a short recording; of a long one the liveliest stretches of each third."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ __all__ = ("Moving", "excerpts", "moves")
 FloatArray = NDArray[np.float64]
 
 PIECE_NS = 10_000_000_000
-MOST_PIECES = 12
+MOST_NS = 60_000_000_000
 # So many pieces are looked at to choose the liveliest ones.
 MOST_SEEN = 48
 # A piece needs so many samples of each stream.
@@ -44,7 +44,7 @@ class Moving:
 
 
 def excerpts(a: Moving, b: Moving) -> list[Excerpt]:
-    """Read what two streams saw of the same time, up to two minutes of it.
+    """Read what two streams saw of the same time, up to a minute of it.
 
     Args:
         a: Its liveliness decides which pieces of a long recording are taken.
@@ -57,11 +57,24 @@ def excerpts(a: Moving, b: Moving) -> list[Excerpt]:
     if len(pieces) > MOST_SEEN:
         pieces = [pieces[k] for k in np.linspace(0, len(pieces) - 1, MOST_SEEN).astype(int)]
     third = [THIRDS * k // len(pieces) for k in range(len(pieces))]
-    seen = {k: motion for k, piece in enumerate(pieces) if (motion := a.read(piece)) is not None and len(motion) >= LEAST}
-    lively = sorted(seen, key=lambda k: -_energy(seen[k]))
-    chosen = [k for part in range(THIRDS) for k in [k for k in lively if third[k] == part][: MOST_PIECES // THIRDS]]
-    other = {k: motion for k in chosen if (motion := b.read(pieces[k])) is not None and len(motion) >= LEAST}
-    return [Excerpt(third[k], seen[k], other[k]) for k in sorted(other)]
+    energy = {}
+    for k, piece in enumerate(pieces):  # what is wanted is read again: all of it is much
+        if (motion := a.read(piece)) is not None and len(motion) >= LEAST:
+            energy[k] = _energy(motion)
+    chosen = [k for part in range(THIRDS) for k in _liveliest(pieces, {k: e for k, e in energy.items() if third[k] == part})]
+    both = {k: (a.read(pieces[k]), b.read(pieces[k])) for k in sorted(chosen)}
+    return [Excerpt(third[k], x, y) for k, (x, y) in both.items() if x is not None and y is not None and len(y) >= LEAST]
+
+
+def _liveliest(pieces: Sequence[Span], energy: Mapping[int, float]) -> list[int]:
+    """Choose the liveliest pieces of a third, as many as there is time for."""
+    chosen: list[int] = []
+    left_ns = MOST_NS // THIRDS
+    for k in sorted(energy, key=lambda k: -energy[k]):
+        if left_ns > 0:
+            chosen.append(k)
+            left_ns -= pieces[k].last_ns - pieces[k].first_ns
+    return chosen
 
 
 def _shared(a: Sequence[Span], b: Sequence[Span]) -> list[Span]:

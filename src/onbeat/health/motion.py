@@ -1,6 +1,6 @@
 """Are two streams that see the same motion shifted in time? Each against the one that sees it best, in three thirds."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import sqrt
 
@@ -50,7 +50,10 @@ def _offsets(evidence: Evidence) -> Iterator[Late | Unsaid]:
             yield late
         elif late is not None:
             found[one.name] = late
-    yield from _closed([one for one in streams[1:] if one.name in found], found)
+    if any(_matters(evidence, one) for one in found.values()):
+        yield from _closed([one for one in streams[1:] if one.name in found], found)
+    else:
+        yield from found.values()
 
 
 def _moving(evidence: Evidence) -> list[Moving]:
@@ -103,8 +106,7 @@ def _judge(evidence: Evidence) -> Iterator[Verdict]:
     said = offsets(evidence)
     late = [one for one in said if isinstance(one, Late)]
     wrong = [one for one in late if _matters(evidence, one) and _r2(one) >= LEAST_R2]
-    # Of three streams and more, most are right: where most are late against the reference, it is the reference that is early.
-    odd = len(late) > 1 and len(wrong) > len(late) / 2 and abs(float(np.median([0.0, *(x.value_s for x in late)]))) > LEAST_S
+    odd = bool(wrong) and _reference_is_odd(late)
     for one in [max(wrong, key=lambda x: abs(x.value_s) / x.half_s)] if odd else wrong:
         yield _verdict(evidence, one, odd or (len(late) == 1 and _is_early(evidence, one)))
     for one in late:
@@ -113,6 +115,18 @@ def _judge(evidence: Evidence) -> Iterator[Verdict]:
     for each in said:
         if isinstance(each, Unsaid):
             yield _unjudged(each.stream, each.reference, f"cannot be told: {each.reason}")
+
+
+def _reference_is_odd(late: Sequence[Late]) -> bool:
+    """Say whether all streams are late by one number against the reference: of three streams and more, most are right."""
+    if len(late) < 2:
+        return False
+    values = np.array([one.value_s for one in late])
+    std = np.array([max(one.half_s, LEAST_S / 2) / 2 for one in late])
+    common = float((values / std**2).sum() / (1 / std**2).sum())
+    apart, right = ((values - common) / std) ** 2, (values / std) ** 2
+    # Either the reference is off by that number, or the one that is furthest off is wrong itself, and the others are right.
+    return float(apart.sum()) < float(right.sum() - right.max())
 
 
 def _matters(evidence: Evidence, late: Late) -> bool:

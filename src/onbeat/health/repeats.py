@@ -182,7 +182,8 @@ def _repeated(line: Timeline, again: NDArray[np.bool_]) -> Verdict | None:
         "the frozen "
         "part before training",
         _runs_plot(line, edges[::2], runs),
-        weight=max(lasted / 1e9, share * line.span_s / 10),
+        frozenset({"offset", "one_period_late", "action_before_observation"}),
+        max(lasted / 1e9, share * line.span_s / 10),
     )
 
 

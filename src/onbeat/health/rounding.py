@@ -149,7 +149,7 @@ def judge_rounding(evidence: Evidence, line: Timeline) -> Verdict | None:
     step, period = found.step, found.period_ns
     share = step.ns / period if period > 0 else 1.0
     matters = share > _STEP_SHARE or step.ns > 1.001 * _STEP_NS
-    if not matters and share < _NOTE_SHARE:
+    if (not matters and share < _NOTE_SHARE) or _simulated(evidence):
         return None
     last_s = abs(int(line.t_ns[-1])) / 1e9
     if step.binary:
@@ -163,7 +163,7 @@ def judge_rounding(evidence: Evidence, line: Timeline) -> Verdict | None:
     return Verdict(
         "quantised_stamps",
         (line.name,),
-        "finding" if matters and not _simulated(evidence) else "note",
+        "finding" if matters else "note",
         f"stamps are rounded to {_time(step.ns)}, {why}{many}: each is wrong by up to {_time(step.ns / 2)}",
         {
             "step": Figure(step.ns / 1e9, "s"),
