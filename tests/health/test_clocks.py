@@ -105,7 +105,7 @@ def test_step_comes_with_its_size_and_its_instant(side: str) -> None:
     verdict = judged(stream(np.random.default_rng(1), lambda t: 120e-3 * (t > 51.234), side=side))[0]
     assert verdict.figures["step"].value == pytest.approx(120e-3, rel=0.01)
     assert verdict.figures["instant"].value == pytest.approx(51.234, abs=0.012)
-    assert ("the stamps moved" in verdict.sentence) == (side == "stamp")
+    assert ("the stamps of a moved" in verdict.sentence) == (side == "stamp")
 
 
 def test_fast_slew_comes_with_its_rate_and_ends() -> None:
@@ -144,7 +144,7 @@ def test_step_of_one_stream_is_its_sources() -> None:
     rng = np.random.default_rng(1)
     verdicts = judged(stream(rng, lambda t: 0.25 * (t > 51)), stream(rng, still, "b"))
     assert [v.streams for v in verdicts] == [("a",)]
-    assert "1 of 2 streams" in verdicts[0].sentence
+    assert "the stamps of a moved and the log times did not" in verdicts[0].sentence
 
 
 def test_late_log_times_of_one_stream_among_others_are_its_delay() -> None:

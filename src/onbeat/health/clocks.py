@@ -60,7 +60,7 @@ def judge_clocks(evidence: Evidence) -> Iterable[Verdict]:
             plain = offset(line, origin) or of
             cases.append(_wrapped(plain, wrap, origin))
     kept = [group for group in _groups(cases) if not _is_delay(group, offsets)]
-    among = sum(line.has("stamp_ns", "log_ns") and not line.info.counted for line in lines)
+    among = len(offsets)
     notes = [case for group in kept for case in group if case.level == "note"]
     found = [_verdict(group, max(among, len(group)), origin) for group in kept if group[0].level != "note"]
     return [*found, _noted(notes)] if notes else found

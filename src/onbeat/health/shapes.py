@@ -15,13 +15,16 @@ __all__ = ("SHAPES", "Edge", "Number", "Shape", "shape")
 SHAPES = ("constant", "line", "steps", "slew", "flips", "died", "kink", "bend", "unclear")
 
 _CLOSE = 5  # buckets
-_RUN = 8  # pieces of one detour at most
+_RUN = 16  # pieces of one detour at most
 _NEAR = 30  # buckets on either side of a detour
 _CLEAR = 4.0  # standard deviations from which on a break is said to be there
 _LEAST_S = 1e-4
 _STEEP = 150e-6  # no crystal is off by so much, so a daemon slews; kernels slew at 500 ppm, chrony at up to 100 000 ppm
 _SLEWS = (500e-6, 1e5 / 1.2e6)  # the kernel's and chrony's
+_SMALL = 0.25  # of the largest change of slope
+_STEEPER = 4  # than a corner of the clock's own
 _Floats = NDArray[np.float64]
+_Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +115,11 @@ def shape(envelope: Envelope) -> Shape:
 def _transitions(t: _Floats, cuts: list[int]) -> list[tuple[float, float]]:
     """Give where breaks lie, from - until: the buckets in which they may be; breaks close together are one."""
     found: list[tuple[int, int]] = []
+    tick = float(np.median(np.diff(t)))
     for cut in cuts:
         first, last = cut - 1, cut
-        if found and first - found[-1][1] <= _CLOSE:
+        near = found and first - found[-1][1] <= _CLOSE and t[last] - t[found[-1][1]] <= 2 * _CLOSE * tick
+        if near:
             found[-1] = (found[-1][0], last)
         else:
             found.append((first, last))
@@ -144,12 +149,31 @@ def _decide(t: _Floats, y: _Floats, noise: float, t0: float, spans: list[tuple[f
     if usable:
         chosen = min(usable, key=lambda b: score(b[0]))
         if score(chosen[0]) < score(best) - 6:
-            return _broken(t, chosen, t0, {(a + b) / 2: (b - a) / 2 for a, b in spans})
+            within = {(a + b) / 2: (b - a) / 2 for a, b in spans}
+            found = _broken(t, chosen, t0, within)
+            _, jumps, hinges = chosen
+            while found.kind == "unclear" and not jumps and len(hinges) > 2:
+                # A small bend beside large ones is delay's, and two close ones are one; without it there may be a shape.
+                sizes, apart = np.abs(chosen[0].theta[2 : 2 + len(hinges)]), np.diff(hinges)
+                weak, close = int(np.argmin(sizes)), int(np.argmin(apart))
+                if apart[close] > _CLOSE * float(np.median(np.diff(t))) and sizes[weak] > _SMALL * sizes.max():
+                    break
+                drop = close if apart[close] <= _CLOSE * float(np.median(np.diff(t))) else weak
+                chosen = _moved(t, y, noise, [h for k, h in enumerate(hinges) if k != drop])
+                hinges = chosen[2]
+                found = _broken(t, chosen, t0, within)
+            return found
     rate = Number(0.0, line.std(1)) if kind == "constant" else Number(float(line.theta[1]), line.std(1))
     residual = float(np.sqrt(best.loss))
     if kind == "bend":
         return Shape("bend", rate, best.values, residual, bend=Number(2 * float(bend.theta[2]), 2 * bend.std(2)))
     return Shape(kind, rate, best.values, residual)
+
+
+def _moved(t: _Floats, y: _Floats, noise: float, hinges: Sequence[float]) -> tuple[Fit, list[float], list[float]]:
+    """Fit changes of slope alone, wherever they fit best."""
+    now, places = refine(t, y, noise, [], hinges)
+    return now, [], places
 
 
 def _prune(
@@ -275,19 +299,41 @@ def _detours(t: _Floats, y: _Floats, cuts: list[int], noise: float) -> NDArray[n
         for m in range(k, min(k + _RUN, last_piece + 1)):
             first, last = edges[k], edges[m + 1]
             at_end = k == 0 or m == last_piece
-            if (k == 0 and m == last_piece) or last - first > (0.1 if at_end else 0.2) * len(t):
+            if (k == 0 and m == last_piece) or last - first > (0.15 if at_end else 0.2) * len(t):
                 break
             left = np.arange(max(edges[k - 1], first - _NEAR), first) if k else np.zeros(0, int)
             right = np.arange(last, min(edges[m + 2], last + _NEAR)) if m < last_piece else np.zeros(0, int)
-            near = np.concatenate([left, right])
-            if len(near) < 8 or (not at_end and min(len(left), len(right)) < 4):
+            if len(left) + len(right) < 8 or (not at_end and min(len(left), len(right)) < 4):
                 continue
-            around = fit([np.ones(len(near)), t[near]], y[near], noise)
-            wide = np.sqrt(np.mean(np.minimum((y[near] - around.values) ** 2, (5 * noise) ** 2)))
-            above = y[first:last] - around.theta[0] - around.theta[1] * t[first:last]
-            if wide < 2 * noise and np.mean(above < -3 * noise) < 0.1:
-                found[first:last] |= above > 4 * noise
+            inside = np.arange(first, last)
+            for base in (_one_line(t, y, left, right, inside, noise), _corner(t, y, left, right, inside, noise)):
+                if base is not None and np.mean(y[inside] - base < -3 * noise) < 0.1:
+                    found[inside] |= y[inside] - base > 4 * noise
     return found
+
+
+def _one_line(t: _Floats, y: _Floats, left: _Ints, right: _Ints, inside: _Ints, noise: float) -> _Floats | None:
+    """Give the line through both sides of a run, where there is one."""
+    near = np.concatenate([left, right])
+    around = fit([np.ones(len(near)), t[near]], y[near], noise)
+    wide = np.sqrt(np.mean(np.minimum((y[near] - around.values) ** 2, (5 * noise) ** 2)))
+    line: _Floats = around.theta[0] + around.theta[1] * t[inside]
+    return line if wide < 2 * noise else None
+
+
+def _corner(t: _Floats, y: _Floats, left: _Ints, right: _Ints, inside: _Ints, noise: float) -> _Floats | None:
+    """Give the two lines on the sides of a run, where they meet within it and it rises far more steeply than they do."""
+    if min(len(left), len(right)) < 6:
+        return None
+    before, after = (fit([np.ones(len(side)), t[side]], y[side], noise) for side in (left, right))
+    bend = float(after.theta[1] - before.theta[1])
+    meet = float(before.theta[0] - after.theta[0]) / bend if bend else np.inf
+    if not t[inside[0]] <= meet <= t[inside[-1]]:
+        return None
+    at = t[inside]
+    base: _Floats = np.where(at < meet, before.theta[0] + before.theta[1] * at, after.theta[0] + after.theta[1] * at)
+    rise = float(np.max(y[inside] - base)) / max(float(at[-1] - at[0]) / 2, 1e-9)
+    return base if rise > _STEEPER * abs(bend) else None
 
 
 def _excursions(t: _Floats, y: _Floats, noise: float) -> NDArray[np.bool_]:
