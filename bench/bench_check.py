@@ -354,6 +354,7 @@ def main() -> None:
     parser.add_argument("--other-seeds", type=int, default=6, help="of each other fault")
     parser.add_argument("--peer-seeds", type=int, default=4, help="of each of the eleven, also given to clockdoctor")
     parser.add_argument("--clean", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="the first seed: others than those that were looked at")
     parser.add_argument("--only", default="", help="faults to plant, with commas between; no other rows")
     parser.add_argument("--show", action="store_true", help="say of each miss what was said")
     options = parser.parse_args()
@@ -368,15 +369,15 @@ def main() -> None:
     peer, why = install_peer() if options.peer_seeds and not only else ("", "not asked for")
     jobs = [
         *(
-            Job(f, s, True, peer if s < options.peer_seeds else "")
+            Job(f, options.first + k, True, peer if k < options.peer_seeds else "")
             for f in CLASSES
-            for s in range(options.seeds)
+            for k in range(options.seeds)
             if f in (only or CLASSES)
         ),
-        *(Job(f, s, False) for f in OTHERS for s in range(options.other_seeds) if f in (only or OTHERS)),
+        *(Job(f, options.first + k, False) for f in OTHERS for k in range(options.other_seeds) if f in (only or OTHERS)),
         *(
-            Job("", s, s % 5 == 0, peer if s < 5 * options.peer_seeds and s % 5 == 0 else "")
-            for s in range(options.clean)
+            Job("", options.first + k, k % 5 == 0, peer if k < 5 * options.peer_seeds and k % 5 == 0 else "")
+            for k in range(options.clean)
             if not only
         ),
     ]

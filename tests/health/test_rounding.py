@@ -43,7 +43,7 @@ def test_exact_grid_is_not_rounded_also_where_samples_are_missing() -> None:
     assert said(line("x", stamp_ns=grid[keep])) == []
 
 
-def test_steps_of_simulated_time_are_a_note() -> None:
+def test_steps_of_simulated_time_are_no_fault() -> None:
     stamp, _ = healthy(np.random.default_rng(7), 30, 60)
     clock = line("/clock", log_ns=stamp)
     assert findings(said(line("x", stamp_ns=stamp // 10_000_000 * 10_000_000), clock)) == []

@@ -68,6 +68,25 @@ def test_delay_that_rises_and_comes_back_is_no_break() -> None:
     assert 0.2 < found.away.mean() < 0.4
 
 
+def congested(begin: float, end: float, most: float) -> np.ndarray:
+    """Delay that rises and falls again, as of a busy network."""
+    return most * np.clip(1 - np.abs(2 * (T - begin) / (end - begin) - 1), 0, 1)
+
+
+@pytest.mark.parametrize("begin", [-1.5, 58, 109])
+def test_slew_is_seen_beside_a_spell_of_delay(begin: float) -> None:
+    found = shaped(500e-6 * np.clip(T - 30, 0, 12) + congested(begin, begin + 5, 15e-3), jitter_s=1e-4)
+    assert found.kind == "slew"
+    assert [e.at.value for e in found.edges] == pytest.approx([30, 42], abs=0.3)
+
+
+def test_turning_rates_are_seen_through_delay_at_a_turn() -> None:
+    offset = integrated(np.where(T % 40 < 20, 140e-6, -140e-6)) + congested(38.5, 42.5, 12e-3)
+    found = shaped(offset, jitter_s=1e-4)
+    assert found.kind == "flips"
+    assert [r.value for r in found.rates or ()] == pytest.approx([140e-6, -140e-6], rel=0.05)
+
+
 def test_wandering_delay_has_no_shape() -> None:
     rng = np.random.default_rng(5)
     wander = np.interp(T, np.linspace(0, 120, 25), np.cumsum(rng.normal(0, 1e-3, 25)))

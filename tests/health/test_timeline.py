@@ -53,3 +53,9 @@ def test_no_interval_spans_two_segments() -> None:
 def test_count_that_jumps_is_a_break() -> None:
     line = built(np.array([0, 10, 20, 30]), seq=np.array([1, 2, 5, 6]))
     assert line.breaks.index.tolist() == [2]
+
+
+def test_place_is_since_the_first_row_or_within_the_episode() -> None:
+    assert built(np.arange(5, 10) * 10**9).place(3, "stamp_ns") == "3 s"
+    episodes = built(np.array([5, 6, 7, 0, 1, 2]) * 10**9, segment=np.array([0, 0, 0, 4, 4, 4]))
+    assert episodes.place(5, "stamp_ns") == "2 s of episode 4"

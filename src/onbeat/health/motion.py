@@ -19,6 +19,8 @@ __all__ = ("MOTION", "offsets")
 NEIGHBOUR = 0.15
 SLOWEST_HZ = 4.0
 MOST_STREAMS = 8
+# Half-widths: the interval is of one comparison, and a recording has many.
+SURE = 2.5
 # Two streams of one body explain each other; less is chance, noise or another body.
 LEAST_R2 = 0.9
 MOST_CLOSURES = 3
@@ -131,7 +133,7 @@ def _reference_is_odd(late: Sequence[Late]) -> bool:
 
 def _matters(evidence: Evidence, late: Late) -> bool:
     beside = any(_is_period(late, evidence.timelines[name].period_ns / 1e9) for name in (late.stream, late.reference))
-    return beside or abs(late.value_s) - late.half_s > late.limit_s
+    return beside or abs(late.value_s) > max(late.limit_s + late.half_s, SURE * late.half_s)
 
 
 def _r2(late: Late) -> float:
@@ -155,8 +157,11 @@ def _doubt(evidence: Evidence, late: Late) -> Verdict | None:
             f"would be {_ms(late.value_s)}, but one explains too little of the other to believe it (R2 {_r2(late):.2f}, wanted "
             f"{LEAST_R2}); see that both are mounted on the same body, and move more"
         )
-    elif late.half_s > 2 * late.limit_s:
-        reason = f"is known to +- {_ms(late.half_s)} only, and {_ms(late.limit_s)} would matter; move more, or faster"
+    elif late.half_s > 2 * late.limit_s or abs(late.value_s) > late.limit_s + late.half_s:
+        reason = (
+            f"is {_ms(late.value_s)}, known to +- {_ms(late.half_s)} only, and {_ms(late.limit_s)} would matter; move more, or "
+            "faster"
+        )
     return _unjudged(late.stream, late.reference, reason, late) if reason else None
 
 

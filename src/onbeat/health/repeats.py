@@ -155,10 +155,10 @@ def _repeated(line: Timeline, again: NDArray[np.bool_]) -> Verdict | None:
             "move something before the camera",
             {"share": Figure(share, "1")},
         )
-    begin_s = (int(ends[clock][0]) - int(line.t_ns[0])) / 1e9
+    begin = line.place(max(start - 1, 0), clock)
     if longest >= 5 or frozen:
-        what = f"the source froze {len(runs)} times, for up to {lasted / 1e9:.3g} s at {begin_s:.4g} s" if len(runs) > 1 else (
-            f"the source froze for {lasted / 1e9:.3g} s at {begin_s:.4g} s"
+        what = f"the source froze {len(runs)} times, for up to {lasted / 1e9:.3g} s at {begin}" if len(runs) > 1 else (
+            f"the source froze for {lasted / 1e9:.3g} s at {begin}"
         )  # fmt: skip
         why = "old content with new stamps"
     else:

@@ -33,7 +33,17 @@ _FEWEST = 20
 _YOUNG_NS = 10**17  # 1973: not wall time
 _BINARY = tuple(10**9 >> power for power in range(2, 10))  # whole nanoseconds: 2^-9 s is the last such
 _CONSEQUENCES = frozenset(
-    {"jitter", "repeated_stamps", "dropped_samples", "rate_not_held", "one_period_late", "future_stamps", "gap", "bursts"}
+    {
+        "jitter",
+        "repeated_stamps",
+        "dropped_samples",
+        "rate_not_held",
+        "one_period_late",
+        "future_stamps",
+        "gap",
+        "bursts",
+        "offset",
+    }
 )
 _OF_CLOCKS = frozenset({"step", "slew", "drift", "skew", "rate_flips", "reference_died"})
 
@@ -81,7 +91,7 @@ def _rounding(line: Timeline) -> Rounding | None:
     if step.ns >= 0.15 * period:
         if _off_grid_of(period, line, step):
             return Rounding(step, period)
-        if step.ns >= 0.5 * period:
+        if step.ns >= 0.55 * period:
             return Rounding(step, period) if _late_ones_round_up(single, step) else None
     found = rhythm(line, "stamp_ns")
     if found.periodic and found.burst is None and not line.has("log_ns"):

@@ -262,8 +262,10 @@ def _gap(evidence: Evidence, group: list[list[_Silence]]) -> Verdict:
     share = min(sum(long_s) / span_s, 1.0)
     found = rhythms(evidence)[line.name]
     lost = None if any(s.lost is None for s in mine) else sum(s.lost or 0 for s in mine)
-    begin = int(line.column("log_ns" if line.has("log_ns") else "stamp_ns")[0])
+    clock = "log_ns" if line.has("log_ns") else "stamp_ns"
+    begin = int(line.column(clock)[0])
     worst = mine[int(np.argmax(long_s))]
+    at = line.place(max(worst.row - 1, 0), clock)
     if len(group) > 1:
         what = f"{len(group)} streams fall silent together"
         why = "the recorder or what they share stalled"
@@ -286,7 +288,7 @@ def _gap(evidence: Evidence, group: list[list[_Silence]]) -> Verdict:
         "gap",
         tuple(one[0].line.name for one in group),
         "finding",
-        f"{what} {times}, for up to {max(long_s):.3g} s at {(worst.start_ns - begin) / 1e9:.4g} s, {100 * share:.2g} % of the "
+        f"{what} {times}, for up to {max(long_s):.3g} s at {at}, {100 * share:.2g} % of the "
         f"time (period {found.period_ns / 1e6:.4g} ms): {why}",
         figures,
         "compare the source's own counter before and after the gap, and whether other streams of the same machine stop too",

@@ -98,6 +98,15 @@ class Timeline:
             total += int(self.t_ns[last - 1]) - int(self.t_ns[first])
         return total / 1e9
 
+    def place(self, row: int, field: str) -> str:
+        """Say when a row was, on a column of time: "41.2 s" after the first row, or "2.31 s of episode 7"."""
+        one = self.series.rows(row, row + 1)[0]
+        if not self.has("segment"):
+            return f"{(int(one[field]) - int(self.rows[field][0])) / 1e9:.4g} s"
+        own = self.rows[self.rows["segment"] == one["segment"]]
+        since = (int(one[field]) - int(own[field][0])) / 1e9 if len(own) else 0.0
+        return f"{since:.4g} s of episode {int(one['segment'])}"
+
     def segments(self) -> list[tuple[int, int]]:
         """Give where each segment begins and ends among the rows here."""
         if not self.has("segment"):
