@@ -70,7 +70,8 @@ def test_delay_that_rises_and_comes_back_is_no_break() -> None:
 
 def congested(begin: float, end: float, most: float) -> np.ndarray:
     """Delay that rises and falls again, as of a busy network."""
-    return most * np.clip(1 - np.abs(2 * (T - begin) / (end - begin) - 1), 0, 1)
+    share: np.ndarray = np.clip(1 - np.abs(2 * (T - begin) / (end - begin) - 1), 0, 1)
+    return most * share
 
 
 @pytest.mark.parametrize("begin", [-1.5, 58, 109])
