@@ -44,6 +44,9 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("run", "onbeat.cli.run", "Run a policy on a rig, and say what became of its waypoints and what was late."),
     Entry("delay", "onbeat.cli.delay", "Say from a recording how late a robot's joints follow their commands."),
     Entry("clock", "onbeat.cli.clock", "Keep one clock across machines: serve it, say how well it is known, watch it."),
+    Entry(
+        "doctor", "onbeat.cli.doctor", "Say whether this machine can keep a loop on time, what is in the way, what removes it."
+    ),
     Entry("import", "onbeat.cli.import_rig", "Make a rig's files from the config of another program: onbeat import umi FILE."),
 )
 
