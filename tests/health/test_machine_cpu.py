@@ -69,7 +69,7 @@ def test_programs_above_the_loop_are_named_and_kernel_threads_are_not(
     tmp_path: Path, priority: str, flags: str, verdict: str
 ) -> None:
     fields = ["S", "0", "0", "0", "0", "0", flags] + ["0"] * 30 + [priority, "1"]
-    check = judged(tmp_path, {"proc/900/stat": f"900 (jack d) {' '.join(fields)}"})["realtime_neighbours"]
+    check = judged(tmp_path, {"proc/900/task/901/stat": f"901 (jack d) {' '.join(fields)}"})["realtime_neighbours"]
     assert check.verdict == verdict
     assert (check.value == "jack d") == (verdict == "warn")
 

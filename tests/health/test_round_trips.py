@@ -37,8 +37,8 @@ class Reporting:
         begin = self.clock.now_ns()
         self.clock.advance_ns(self.takes_ns)
         report = self.clock.now_ns() // (10 * MS)
-        arrived = max(report * 10 * MS, begin)
-        return DeviceState(np.zeros(2), begin, arrived, report)
+        arrived = report * 10 * MS
+        return DeviceState(np.zeros(2), min(begin, arrived), arrived, report)
 
     def write(self, command: Command) -> None:
         self.said.append("write")
@@ -72,6 +72,8 @@ def test_device_that_answers_too_slowly_is_asked_on_the_grid_still() -> None:
     clock = Clock()
     trips = measure_round_trips(Reporting(clock, takes_ns=6 * MS), clock, n=100, rate_hz=250)
     assert len(trips.took_ns) == 100
+    assert trips.late == 100
+    assert (trips.age_ns >= 6 * MS).all()
     assert clock.now_ns() == pytest.approx(100 * 8 * MS, abs=8 * MS)
 
 

@@ -207,7 +207,8 @@ def _print(terminal: Terminal, report: "DoctorReport", every: bool) -> None:
         name, trips = report.device
         terminal.say()
         terminal.say(
-            f"{printable(name)}: {len(trips.took_ns)} questions at {trips.rate_hz:g} Hz, {trips.late} late; it was told nothing"
+            f"{printable(name)}: {len(trips.took_ns)} questions at {trips.rate_hz:g} Hz, {trips.late} ticks passed before an "
+            "answer was in; it was told nothing"
         )
         terminal.table(ROUND_TRIP_HEADER, round_trip_cells(trips))
     terminal.say()

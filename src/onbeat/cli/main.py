@@ -179,7 +179,7 @@ def _help() -> str:
             "  --help     Print this; after a command, what that command does.",
             "",
             "Exit code: 0 good, 1 a finding (check: a timing fault, or with --baseline one that got worse; delay: no joint",
-            "could be told; run: something was late), 2 could not run, or could not read a file whole.",
+            "could be told; run: something was late; doctor: a bad check), 2 could not run, or could not read a file whole.",
             "Example: onbeat check drive.mcap",
         )
     )

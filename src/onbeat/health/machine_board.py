@@ -18,7 +18,8 @@ def _model(machine: Machine) -> str:
 
 
 def _is_jetson(machine: Machine) -> bool:
-    return machine.exists("etc/nv_tegra_release") or any(word in _model(machine) for word in ("Jetson", "NVIDIA"))
+    compatible = machine.text("proc/device-tree/compatible") or ""
+    return machine.exists("etc/nv_tegra_release") or "Jetson" in _model(machine) or "nvidia,tegra" in compatible
 
 
 def _board(machine: Machine) -> MachineCheck:

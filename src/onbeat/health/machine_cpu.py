@@ -31,7 +31,7 @@ def cpu_checks(machine: Machine, tried: Tried, cpu: int | None) -> list[MachineC
         _allowed(tried, cpu),
         _pinning(tried, cpu),
         _isolation(
-            machine, where, "isolated_cpus", "isolated", "isolcpus", "isolcpus=managed_irq,domain,{cpu} irqaffinity=OTHERS"
+            machine, where, "isolated_cpus", "isolated", "isolcpus", "isolcpus=managed_irq,domain,{cpu} irqaffinity={others}"
         ),
         _isolation(machine, where, "nohz_full", "nohz_full", "nohz_full", "nohz_full={cpu} (needs CONFIG_NO_HZ_FULL)"),
         _isolation(machine, where, "rcu_nocbs", "", "rcu_nocbs", "rcu_nocbs={cpu}"),
@@ -210,14 +210,14 @@ def _siblings(machine: Machine, where: int) -> MachineCheck:
 
 def _realtime_neighbours(machine: Machine, where: int) -> MachineCheck:
     """Programs, not threads of the kernel, that may keep a loop's CPU from it."""
-    source = "policy and priority in /proc/*/stat"
+    source = "policy and priority in /proc/*/task/*/stat"
     found = []
-    for path in machine.glob("proc/[0-9]*/stat"):
+    for path in machine.glob("proc/[0-9]*/task/*/stat"):
         name, _, rest = (machine.text(path) or "").rpartition(")")
         fields = rest.split()
         # After the name: 7 flags (bit 21: a thread of the kernel), 38 rt_priority, 39 policy of proc(5), counted from the state.
         if len(fields) > 38 and fields[38] in ("1", "2") and int(fields[37]) >= PRIORITY and not int(fields[6]) & 0x200000:
-            allowed = cpu_list(machine.status("Cpus_allowed_list", path.split("/")[1]))
+            allowed = cpu_list(machine.status("Cpus_allowed_list", path.removeprefix("proc/").removesuffix("/stat")))
             if where in allowed or not allowed:
                 found.append(name.partition("(")[2])
     value = ", ".join(sorted(set(found))[:4]) or "none"

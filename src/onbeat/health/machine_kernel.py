@@ -1,6 +1,6 @@
 """The kernel: is it a real-time one, does it grant SCHED_FIFO, who takes it away, what does it do with a late spin."""
 
-from onbeat.health.machine import Level, Machine, MachineCheck, cgroup_folders
+from onbeat.health.machine import Level, Machine, MachineCheck, cgroup_folders, cpu_list
 from onbeat.health.machine_tries import PRIORITY, Tried, error_name
 
 __all__ = ("kernel_checks", "scheduler_checks")
@@ -134,11 +134,8 @@ def _ignored_options(machine: Machine) -> MachineCheck:
     needs = {"nohz_full": "NO_HZ_FULL", "rcu_nocbs": "RCU_NOCB_CPU", "isolcpus": "CPU_ISOLATION"}
     asked = [name for name in needs if machine.option(name)]
     ignored = [name for name in asked if machine.configured(needs[name]) == ""]
-    if (
-        "nohz_full" in asked
-        and "nohz_full" not in ignored
-        and not (machine.text("sys/devices/system/cpu/nohz_full") or "").strip("(nul)")
-    ):
+    live = cpu_list(machine.text("sys/devices/system/cpu/nohz_full"))
+    if "nohz_full" in asked and "nohz_full" not in ignored and not live:
         ignored.append("nohz_full")
     if not ignored:
         return MachineCheck("ignored_boot_options", "none", source, "good")

@@ -22,8 +22,8 @@ class RoundTrips:
         rate_hz: How often it was asked.
         took_ns: How long each answer took. Shape (n,), int64.
         interval_ns: Between the arrivals of one new reading and the next. Shape (m,).
-        age_ns: Age of the newest reading at the end of each round trip, counted from its arrival. Shape (n,).
-        late: Questions that could not be asked at their tick, since the answer before took longer than a period.
+        age_ns: How old the newest reading may be at the end of each round trip: counted from when it was asked for. Shape (n,).
+        late: Ticks at which nothing could be asked, since the answer before was not in yet.
     """
 
     rate_hz: float
@@ -50,24 +50,22 @@ def measure_round_trips(
     """
     took, age = np.zeros(n, np.int64), np.zeros(n, np.int64)
     arrivals: list[int] = []
-    late, newest, arrived = 0, None, 0
+    late, newest, asked = 0, None, 0
     try:
         device.connect()
         grid = TimeGrid(clock.now_ns(), rate_hz)
         tick = 1
         for k in range(n):
-            due = grid.tick_ns(tick)
-            if clock.now_ns() > due:
-                late += 1
-            clock.sleep_until_ns(due)
+            clock.sleep_until_ns(grid.tick_ns(tick))
             begin = clock.now_ns()
             state = device.read()
             end = max(clock.now_ns(), state.receive_ns)  # on a manual clock a reading may lie ahead
             if newest is None or state.seq != newest:
-                newest, arrived = state.seq, state.receive_ns
-                arrivals.append(arrived)
-            took[k], age[k] = end - begin, end - arrived
-            tick = max(tick + 1, grid.index(end) + 1)
+                newest, asked = state.seq, state.begin_ns
+                arrivals.append(state.receive_ns)
+            took[k], age[k] = end - begin, end - asked
+            late += max(0, grid.index(end) - tick)
+            tick = max(tick, grid.index(end)) + 1
             progress(1)
     except (OSError, ValueError, RuntimeError) as error:
         raise DeviceError(f"the device cannot be read: {type(error).__name__}: {error}") from error

@@ -90,8 +90,10 @@ def _self_test(tests: Sequence[SelfTest], picture: str) -> Section:
 
 
 def _device(name: str, trips: RoundTrips, picture: str) -> Section:
-    words = f"{len(trips.took_ns)} questions at {trips.rate_hz:g} Hz, {trips.late} of them late; it was told nothing"
-    caption = "Feedback is as old as the time since the last new reading arrived: control on it corrects the past."
+    words = (
+        f"{len(trips.took_ns)} questions at {trips.rate_hz:g} Hz; {trips.late} ticks passed before an answer was in; told nothing"
+    )
+    caption = "Feedback is at most as old as the time since the newest reading was asked for: control on it corrects the past."
     return Section(
         f"The device {printable(name)}",
         [Paragraph(as_sentence(words)), Table(ROUND_TRIP_HEADER, round_trip_cells(trips)), Figure(picture, caption)],
