@@ -39,7 +39,7 @@ class SelfTest:
         skipped: Deadlines missed after each cycle. Shape (n,).
         stolen: Cycles during which the host took processor time. Shape (n,), bool.
         stolen_share: Share of all processor time that the host took.
-        others_cpus: How many CPUs others kept busy on average (loads and this process not counted).
+        others_cpus: How many CPUs others kept busy on average; our loads but gil are among them.
         realtime: Whether SCHED_FIFO was granted.
         refused: What was refused, in sentences.
     """
@@ -157,7 +157,7 @@ def run_self_test(
     lateness = np.asarray(records["wake_ns"] - records["deadline_ns"])
     skipped = np.where(records["flags"] & int(Flag.SKIPPED), records["skipped"], 0)
     wall_s = (after.t_ns - before.t_ns) * 1e-9
-    # Children that were killed and waited for count as ours only after the block, so loads have no figure for others.
+    # A load that is a child becomes ours only when it has been waited for, after this: it counts as others.
     others_s = max(0.0, busy_s(before.stat, after.stat) - (after.own_s - before.own_s))
     test = SelfTest(
         kind,
