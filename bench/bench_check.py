@@ -351,7 +351,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object of bars at the end")
     parser.add_argument("--seeds", type=int, default=20, help="of each of the eleven")
-    parser.add_argument("--other-seeds", type=int, default=6, help="of each other fault")
+    parser.add_argument("--other-seeds", type=int, default=4, help="of each other fault")
     parser.add_argument("--peer-seeds", type=int, default=4, help="of each of the eleven, also given to clockdoctor")
     parser.add_argument("--clean", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="the first seed: others than those that were looked at")

@@ -100,6 +100,14 @@ def test_messages_recorded_twice_are_named_so() -> None:
     order = np.sort(np.concatenate([np.arange(3000), np.arange(100, 3000, 50)]))
     (verdict,) = said(line("x", stamp_ns=stamp[order], log_ns=log[order], digest=np.arange(3000).astype(np.uint64)[order]))
     assert "twice" in verdict.sentence
+    rounded = (healthy(np.random.default_rng(7), 30, 100)[0][:3000] // 10_000_000 * 10_000_000)[order]
+    (verdict,) = said(line("x", stamp_ns=rounded, digest=np.arange(3000).astype(np.uint64)[order]))
+    assert (verdict.fault, verdict.level) == ("repeated_stamps", "note")
+
+
+def test_content_that_comes_again_is_late_against_other_streams() -> None:
+    (verdict,) = said(frames(np.arange(3000) // 2 * 2))
+    assert "offset" in verdict.explains
 
 
 def test_neighbours_out_of_order() -> None:

@@ -88,6 +88,13 @@ def test_turning_rates_are_seen_through_delay_at_a_turn() -> None:
     assert [r.value for r in found.rates or ()] == pytest.approx([140e-6, -140e-6], rel=0.05)
 
 
+@pytest.mark.parametrize("row", [5, -5, -45])
+def test_lone_sample_at_an_end_is_no_break(row: int) -> None:
+    offset = 4e-6 * T
+    offset[row] -= 33e-3
+    assert shaped(offset, jitter_s=1e-4).kind == "line"
+
+
 def test_wandering_delay_has_no_shape() -> None:
     rng = np.random.default_rng(5)
     wander = np.interp(T, np.linspace(0, 120, 25), np.cumsum(rng.normal(0, 1e-3, 25)))

@@ -33,8 +33,9 @@ def judge_repeats(evidence: Evidence) -> Iterator[Verdict]:
         if line.info.counted or not line.has("stamp_ns") or line.info.type.rpartition("/")[2] in _SHARED:
             continue
         found = rhythms(evidence)[line.name]
-        if found.burst is None and rounding(evidence, line) is None:
-            yield from _equal_stamps(line)
+        rounded = rounding(evidence, line)
+        if found.burst is None and (rounded is None or not rounded.joins):
+            yield from _equal_stamps(line, rounded is not None)
         yield from _unsorted(line)
 
 
@@ -197,7 +198,8 @@ def _runs_plot(line: Timeline, starts: NDArray[np.int64], runs: NDArray[np.int64
     )
 
 
-def _equal_stamps(line: Timeline) -> Iterator[Verdict]:
+def _equal_stamps(line: Timeline, rounded: bool) -> Iterator[Verdict]:
+    """Name stamps that came again; of rounded ones only rows that are there twice, which is worth a note."""
     joined = line.neighbours
     equal = joined & (np.diff(line.column("stamp_ns")) == 0)
     count, n = int(equal.sum()), int(joined.sum())
@@ -213,11 +215,13 @@ def _equal_stamps(line: Timeline) -> Iterator[Verdict]:
         whole = np.array([all(np.array_equal(rows[name][i], rows[name][i + 1]) for name in names) for i in at[:1000].tolist()])
         if whole.mean() > 0.9:
             same = ", with the same content: they were published or recorded twice"
+    if rounded and not same:
+        return
     low, high = wilson(count, n)
     yield Verdict(
         "repeated_stamps",
         (line.name,),
-        "finding",
+        "note" if rounded else "finding",
         f"{count} of {n + 1} samples carry the stamp of the sample before them{same}",
         {"share": Figure(count / n, "1", low, high), "repeated": Figure(float(count), "1")},
         "print number and stamp of each sample in the driver: where the number goes on and the stamp does not, a stamp "

@@ -29,6 +29,7 @@ class Step:
 
 _STEP_SHARE, _STEP_NS = 0.05, 1_000_000  # of the period, and at all: beyond, rounding matters
 _NOTE_SHARE = 0.01
+_NEVER_TWO = 0.55  # of the period: two samples do not fall into a step that is shorter
 _FEWEST = 20
 _YOUNG_NS = 10**17  # 1973: not wall time
 _BINARY = tuple(10**9 >> power for power in range(2, 10))  # whole nanoseconds: 2^-9 s is the last such
@@ -59,6 +60,11 @@ class Rounding:
 
     step: Step
     period_ns: float
+
+    @property
+    def joins(self) -> bool:
+        """Whether two neighbours may come to carry one stamp."""
+        return self.step.ns >= _NEVER_TWO * self.period_ns
 
 
 def rounding(evidence: Evidence, line: Timeline) -> Rounding | None:
@@ -91,7 +97,7 @@ def _rounding(line: Timeline) -> Rounding | None:
     if step.ns >= 0.15 * period:
         if _off_grid_of(period, line, step):
             return Rounding(step, period)
-        if step.ns >= 0.55 * period:
+        if step.ns >= _NEVER_TWO * period:
             return Rounding(step, period) if _late_ones_round_up(single, step) else None
     found = rhythm(line, "stamp_ns")
     if found.periodic and found.burst is None and not line.has("log_ns"):
@@ -185,7 +191,7 @@ def judge_rounding(evidence: Evidence, line: Timeline) -> Verdict | None:
         "keep stamps as integer nanoseconds, or as float64 since the start of the recording; where the clock itself ticks so "
         "coarsely, fit a line through stamp against count and take the stamps from it",
         histogram_plot(line, "Stamp differences: only multiples of one step"),
-        _CONSEQUENCES | (_OF_CLOCKS if _steady(line, step) else frozenset()),
+        _CONSEQUENCES - (set() if found.joins else {"repeated_stamps"}) | (_OF_CLOCKS if _steady(line, step) else frozenset()),
         step.ns / 2e9,
     )
 
