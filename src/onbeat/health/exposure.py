@@ -9,7 +9,7 @@ from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
 from onbeat.health.intervals import rhythms
 from onbeat.health.timeline import Timeline
 
-__all__ = ("EXPOSURE", "judge_exposure")
+__all__ = ("EXPOSURE", "exposure_slope", "judge_exposure")
 
 _FEWEST = 60
 _FRAMES = 900  # of a straight piece of wander: 30 s of a usual camera
@@ -37,15 +37,15 @@ def _judge(line: Timeline, period_ns: float) -> Verdict | None:
     if exposure.std() < _VARIES_NS:
         return None
     delay = (line.column("log_ns") - line.column("stamp_ns")).astype(np.float64)
-    slope, half = _slope(delay, exposure, _FRAMES)
-    shorter, unsure = _slope(delay, exposure, _FRAMES // 4)
+    slope, half = exposure_slope(delay, exposure, _FRAMES)
+    shorter, unsure = exposure_slope(delay, exposure, _FRAMES // 4)
     # A clock that is slewed while the light changes looks like a slope, but another one beside pieces of another length.
     if half > _SURE or unsure > 2 * _SURE or abs(shorter - slope) > 0.1 + half + unsure:
         return None
     moves: float | None = None
     if period_ns:
         phase = _phase(line, period_ns)
-        moved, unsure = _slope(phase, exposure, _FRAMES)
+        moved, unsure = exposure_slope(phase, exposure, _FRAMES)
         moves = moved if unsure < _SURE else None
     where = _where(slope, half, moves)
     if where is None:
@@ -96,10 +96,15 @@ def _phase(line: Timeline, period_ns: float) -> NDArray[np.float64]:
     return grid.astype(np.float64)
 
 
-def _slope(y: NDArray[np.float64], exposure: NDArray[np.float64], frames: int) -> tuple[float, float]:
+def exposure_slope(y: NDArray[np.float64], exposure: NDArray[np.float64], frames: int) -> tuple[float, float]:
     """Fit a slope against the exposure beside a wander of straight pieces of so many frames; with its 95 % half-width.
 
     Late arrivals weigh nothing (Tukey). The interval comes from leaving out a tenth of the recording at a time.
+
+    Args:
+        y: What may move with the exposure, ns. Shape (n,).
+        exposure: Of each frame, not all equal, ns. Shape (n,).
+        frames: Of a piece.
     """
     size = len(y)
     pieces = int(np.clip(size / frames, 1, 48))

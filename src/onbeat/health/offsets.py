@@ -5,11 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.health.exposure import exposure_slope
 from onbeat.health.timeline import Timeline
 
 __all__ = ("FEWEST", "Offset", "offset")
 
 FEWEST = 20  # rows: fewer show no shape
+_FRAMES = 60  # 2 s of a usual camera
+_SHARES = (0.0, 0.5, 1.0, -0.5)  # of the exposure, that an offset follows
+_TOLD = 0.4  # half-width of a slope that tells them apart
 _Floats = NDArray[np.float64]
 
 
@@ -77,18 +81,24 @@ def offset(line: Timeline, origin_ns: int, stamps: NDArray[np.int64] | None = No
 
 
 def _of_exposure(d: _Floats, exposure: _Floats) -> _Floats:
-    """Give the part of the offset that follows the exposure time: none, half or all of it, whichever leaves the least change."""
+    """Give the part of the offset that follows the exposure time: none, half or all of it, whichever is nearest to the slope.
+
+    Beside short pieces, so that a clock that is slewed or flips meanwhile is none of it; where these cannot tell, the part is
+    taken that leaves the least change.
+    """
     moved = exposure - np.median(exposure)
     if not moved.any():
         return np.zeros(len(d))
+    slope, half = exposure_slope(d * 1e9, exposure * 1e9, _FRAMES)
+    if half < _TOLD:
+        return min(_SHARES, key=lambda share: abs(share - slope)) * moved
     lag = max(len(d) // 30, 1)  # over which an exposure changes, and a line adds the same to all
-    parts = [share * moved for share in (0.0, 0.5, 1.0, -0.5)]
 
     def unrest(part: _Floats) -> float:
         steps = (d - part)[lag:] - (d - part)[:-lag]
         return float(np.mean(np.abs(steps - np.median(steps))))
 
-    return min(parts, key=unrest)
+    return min((share * moved for share in _SHARES), key=unrest)
 
 
 def _quantum_ns(steps: NDArray[np.int64]) -> int:
