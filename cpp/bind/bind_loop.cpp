@@ -93,6 +93,14 @@ void bind_loop(nb::module_& m) {
       nb::arg("t_ns"), nb::sig("def sleep_until_ns(t_ns: int) -> int"),
       "Sleep until an instant of the monotonic clock without the GIL; returns when it woke.");
   m.def("monotonic_ns", &monotonic_ns, "Read the monotonic clock.");
+  m.def(
+      "enter_realtime",
+      [](int priority, int cpu) {
+        const RealtimeReport report = enter_realtime("onbeat-loop", RealtimeRequest{priority, cpu});
+        return nb::make_tuple(report.fifo, report.affinity, report.stack_lock, report.locked_bytes);
+      },
+      nb::arg("priority"), nb::arg("cpu"), nb::sig("def enter_realtime(priority: int, cpu: int) -> tuple[int, int, int, int]"),
+      "Ask for SCHED_FIFO, a CPU (-1: any) and a locked stack for this thread: 0, -1 or an errno each, and the bytes locked.");
 
   nb::class_<Cycle>(m, "Cycle", "One cycle of sending: grid, plan, limits, record. The same code for every kind of loop.")
       .def(nb::new_(&make_cycle), nb::arg("period_whole_ns"), nb::arg("period_part"), nb::arg("period_parts"), nb::arg("plan"),

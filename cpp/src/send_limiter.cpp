@@ -19,7 +19,7 @@ constexpr double kSlack = 1.0 + 1e-6;  // of acceleration and jerk: second and t
 constexpr double kMostAcceleration = 1e12;  // stands for "no bound" of one column: infinity less infinity is no number
 // How much of the acceleration brakes on the way back to the path; what is left follows the path's own and turns it round in time.
 constexpr double kBrake = 0.88;
-constexpr double kBrakeWithJerk = 0.6;
+constexpr double kBrakeWithJerk = 0.7;
 constexpr double kJerkToTurn = 0.7;
 // The last step of an approach is a part of a step: it may brake 9/8 as much as those before it.
 constexpr double kLastStep = 0.88;
@@ -170,13 +170,15 @@ bool SendLimiter::catch_up(std::size_t i, double& target, double dt_s, double be
   if (passes && std::abs(speed - allowed) <= noise) return false;
 
   const double behind = target - path_speed * dt_s - last_[i];  // before this step
+  // What brakes the closing speed: the bound, less what the path itself takes of it.
+  const double spare = std::max(kBrake * most - std::abs(path_acceleration), 0.25 * most);
   double wanted, ahead;
   if (std::isinf(jerk)) {
-    const double brake = std::max(kBrake * most - std::abs(path_acceleration), 0.25 * most);
+    const double brake = spare;
     wanted = path_speed + approach(behind, brake, 0.0, dt_s);
     ahead = 0.0;
   } else {
-    const double brake = kBrakeWithJerk * std::max(most - std::abs(path_acceleration), 0.25 * most);
+    const double brake = kBrakeWithJerk * spare;
     const double delay_s = brake / (2.0 * kJerkToTurn * jerk);
     const double closing = approach(behind, brake, delay_s, dt_s);
     wanted = path_speed + closing;

@@ -722,6 +722,11 @@ def sleep_until_ns(t_ns: int) -> int:
 def monotonic_ns() -> int:
     """Read the monotonic clock."""
 
+def enter_realtime(priority: int, cpu: int) -> tuple[int, int, int, int]:
+    """
+    Ask for SCHED_FIFO, a CPU (-1: any) and a locked stack for this thread: 0, -1 or an errno each, and the bytes locked.
+    """
+
 class Cycle:
     """
     One cycle of sending: grid, plan, limits, record. The same code for every kind of loop.

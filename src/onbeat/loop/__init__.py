@@ -2,7 +2,19 @@
 
 from onbeat.loop.cycle import RECORD_DTYPE, Flag, LoopStatus
 from onbeat.loop.loop import SendLoop
+from onbeat.loop.process import ModuleSink
 from onbeat.loop.sinks import MemorySink, SerialSink, TcpSink, UdpSink
 from onbeat.loop.thread import DeviceSink
 
-__all__ = ("RECORD_DTYPE", "DeviceSink", "Flag", "LoopStatus", "MemorySink", "SendLoop", "SerialSink", "TcpSink", "UdpSink")
+__all__ = (
+    "RECORD_DTYPE",
+    "DeviceSink",
+    "Flag",
+    "LoopStatus",
+    "MemorySink",
+    "ModuleSink",
+    "SendLoop",
+    "SerialSink",
+    "TcpSink",
+    "UdpSink",
+)

@@ -12,6 +12,7 @@ from onbeat._core import Cycle
 from onbeat.errors import BadInput, DeviceError
 from onbeat.loop.cycle import LoopStatus, as_records
 from onbeat.loop.native import NativeLoop
+from onbeat.loop.process import ModuleSink, ProcessLoop
 from onbeat.loop.realtime import check_request
 from onbeat.loop.sinks import Sink
 from onbeat.loop.thread import DeviceSink, SoftLoop
@@ -34,7 +35,8 @@ class SendLoop:
     followed by a burst.
 
     Args:
-        sink: A MemorySink, UdpSink, TcpSink or SerialSink (native thread), or a DeviceSink (soft thread).
+        sink: A MemorySink, UdpSink, TcpSink or SerialSink (native thread), a DeviceSink (soft, a thread), or a ModuleSink (soft,
+            a process of its own).
         rate_hz: Sends per second, up to 1e5; an int or a Fraction is exact, a float is taken at its exact binary value.
         plan: What to send. Outside its knots the nearest end is held, and flagged HELD.
         limits: `max_speed` (of a pose with `max_angular_speed`) bounds the step from the last target that was sent to what fits
@@ -62,7 +64,7 @@ class SendLoop:
 
     def __init__(
         self,
-        sink: Sink | DeviceSink,
+        sink: Sink | DeviceSink | ModuleSink,
         rate_hz: int | float | Fraction,
         plan: Trajectory,
         limits: Limits | None = None,
@@ -81,17 +83,22 @@ class SendLoop:
         speed, lower, upper, acceleration, jerk = _bounds(limits or Limits(), plan.width)
         angular = inf if limits is None or limits.max_angular_speed is None else limits.max_angular_speed
         durations = [None if given is None else to_ns(given) for given in (extrapolate_s, stale_s, phase_s)]
-        self._cycle = Cycle(
-            whole_ns, part, parts, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity,
-            acceleration, jerk, *durations,
-        )  # fmt: skip
-        self._runner: NativeLoop | SoftLoop
-        if isinstance(sink, DeviceSink):
-            if sink.width != plan.width:
-                raise BadInput(f"the plan has width {plan.width} and the device has width {sink.width}")
-            self._runner = SoftLoop(self._cycle, sink.device)
+        settings: tuple[Any, ...] = (
+            *(whole_ns, part, parts, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity),
+            *(acceleration, jerk, *durations),
+        )
+        self._cycle: Cycle | ProcessLoop
+        self._runner: NativeLoop | SoftLoop | ProcessLoop
+        if isinstance(sink, DeviceSink | ModuleSink) and sink.width != plan.width:
+            raise BadInput(f"the plan has width {plan.width} and the device has width {sink.width}")
+        if isinstance(sink, ModuleSink):
+            self._runner = self._cycle = ProcessLoop(settings, sink, priority, cpu)
         else:
-            self._runner = NativeLoop(self._cycle, sink, priority, cpu, spin_us, record_capacity)
+            cycle = self._cycle = Cycle(*settings)
+            if isinstance(sink, DeviceSink):
+                self._runner = SoftLoop(cycle, sink.device)
+            else:
+                self._runner = NativeLoop(cycle, sink, priority, cpu, spin_us, record_capacity)
         self._rate_hz = rate_hz
         # Stops the thread when this object goes, at the latest before the interpreter does.
         weakref.finalize(self, self._runner.stop)

@@ -23,6 +23,7 @@ class NativeLoop:
         self._priority = priority
         self._cpu = cpu
         self._record_bytes = record_capacity * _RECORD_BYTES
+        self._said: tuple[tuple[int, int, int, int], tuple[str, ...]] = ((-1, -1, -1, -1), ())
         self.start = self._loop.start
         self.place = self._loop.place
         self.stop = self._loop.stop
@@ -41,7 +42,13 @@ class NativeLoop:
     @property
     def refused(self) -> tuple[str, ...]:
         """What was asked for and refused."""
-        *errors, _ = self._loop.realtime()
+        fifo, affinity, stack, records, _ = self._loop.realtime()
+        errors = (fifo, affinity, stack, records)
+        if errors != self._said[0]:
+            self._said = (errors, self._in_words(errors))
+        return self._said[1]
+
+    def _in_words(self, errors: tuple[int, int, int, int]) -> tuple[str, ...]:
         return refusals(*errors, priority=self._priority, cpu=self._cpu, record_bytes=self._record_bytes)
 
     @property

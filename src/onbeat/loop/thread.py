@@ -5,7 +5,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from onbeat._core import Cycle, monotonic_ns, sleep_until_ns
+from onbeat._core import Cycle, enter_realtime, monotonic_ns, sleep_until_ns
 from onbeat.device.device import Command, Device
 from onbeat.errors import BadInput, DeviceError
 from onbeat.loop.realtime import SOFT
@@ -44,21 +44,30 @@ class DeviceSink:
 
 
 class SoftLoop:
-    """The runner of a DeviceSink: the same methods as the native one."""
+    """The runner of a DeviceSink: the same methods as the native one. With a priority its thread asks for real time, which makes
+    sense only where no other thread wants the interpreter lock: in a process of its own.
+    """
 
     soft = True
-    realtime = False
     refused = (SOFT,)
     locked_bytes = 0
 
-    def __init__(self, cycle: Cycle, device: Device) -> None:
+    def __init__(self, cycle: Cycle, device: Device, priority: int | None = None, cpu: int | None = None) -> None:
         self._cycle = cycle
         self._device = device
+        self._request = None if priority is None else (priority, -1 if cpu is None else cpu)
+        self._ready = threading.Event()
+        self.report = (-1, -1, -1, 0)  # of enter_realtime
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._control = threading.RLock()  # a device may stop the loop from its own write
         self._by_hand = False
         self.error = ""
+
+    @property
+    def realtime(self) -> bool:
+        """Whether SCHED_FIFO was asked for and granted."""
+        return self.report[0] == 0
 
     @property
     def running(self) -> bool:
@@ -74,7 +83,9 @@ class SoftLoop:
             self._by_hand = False
             self._stop.clear()
             self._thread = threading.Thread(target=self._run, name="onbeat-loop", daemon=True)
+            self._ready.clear()
             self._thread.start()
+            self._ready.wait(_PATIENCE_S)
 
     def place(self, at: NDArray[np.float64]) -> None:
         """Say where the device stands, before the start."""
@@ -120,7 +131,10 @@ class SoftLoop:
 
     def _run(self) -> None:
         cycle = self._cycle
-        cycle.set_fifo(False)
+        if self._request is not None:
+            self.report = enter_realtime(*self._request)
+        self._ready.set()
+        cycle.set_fifo(self.realtime)
         cycle.restart(monotonic_ns() + _FIRST_TICK_NS)
         wake_ns = monotonic_ns()
         while not self._stop.is_set():
