@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -409,3 +410,42 @@ print("end")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+FROZEN = """
+import sys
+from onbeat.loop import MemorySink, SendLoop
+from onbeat.motion import Trajectory
+sink = MemorySink(1, 100_000)
+loop = SendLoop(sink, 500, Trajectory([0], [[0.0]]))
+loop.start()
+while loop.status().cycles < 50:
+    pass
+print("sending", flush=True)
+sys.stdin.readline()
+now = loop.status().cycles
+while loop.status().cycles < now + 50:
+    pass
+loop.stop()
+sent, status = sink.drain()["sent_ns"], loop.status()
+gaps = sent[1:] - sent[:-1]
+print(gaps.min(), gaps.max(), status.cycles + status.missed, (sent[-1] - sent[0]) / 2e6, flush=True)
+"""
+
+
+def test_a_process_that_was_stopped_goes_on_without_a_burst() -> None:
+    with subprocess.Popen([sys.executable, "-c", FROZEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == "sending\n"
+        os.kill(child.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+        threading.Event().wait(0.1)  # nobody sets it: 50 periods
+        os.kill(child.pid, signal.SIGCONT)
+        child.stdin.write("go on\n")
+        child.stdin.flush()
+        closest, widest, deadlines, periods = map(float, child.stdout.readline().split())
+    assert child.returncode == 0
+    assert closest >= 1.5 * MS
+    assert widest >= 100 * MS
+    assert abs(deadlines - periods) < 3  # every deadline was sent or counted as missed
