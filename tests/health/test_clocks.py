@@ -125,6 +125,12 @@ def test_congestion_is_delay() -> None:
     assert found(stream(np.random.default_rng(1), lambda t: 11e-3 * ((t > 30) & (t < 65)), side="log")) == []
 
 
+def test_delay_that_has_not_come_back_at_the_end_is_no_step() -> None:
+    assert found(stream(np.random.default_rng(1), lambda t: 8e-3 * (t > 115), side="log")) == []
+    assert found(stream(np.random.default_rng(1), lambda t: 8e-3 * (t < 4), side="log")) == []
+    assert found(stream(np.random.default_rng(1), lambda t: 8e-3 * (t > 95), side="log", delay="fine")) == ["step"]
+
+
 def test_jump_by_exactly_one_period_is_the_neighbour() -> None:
     assert found(stream(np.random.default_rng(1), lambda t: 10e-3 * (t > 40), delay="fine")) == ["one_period_late"]
 

@@ -19,6 +19,7 @@ _BUDGET_S = 3e-3  # of wrong time that a robot usually bears
 _HOLD_S = 300.0  # a clock that spends it later than that is only noted
 _SEEN_S = 0.2e-3  # of wrong time in the file, or its clocks are not judged
 _JUMP_S = 1e-3  # delay itself jumps by less than that
+_SPELL_S, _SPELL_MOST_S = 10.0, 0.1  # a network that is busy: for how long, by how much
 _PLOTTED = 2000
 _WARMING = 300e-6  # a camera's delay bends with its exposure, and by more than a crystal's rate does
 _EXPOSURE_S = 0.033  # the longest change of an exposure at 30 Hz
@@ -178,7 +179,7 @@ def _jumps(of: Offset, base: Envelope, found: Shape) -> list[Case]:
     cases = [_jump(of, exact, final, c, s, _side(of, c, s.value)) for c, s in kept]
     if _exposes(of):  # an exposure changes within a frame too, and moves log times only
         cases = [case for case in cases if case.fault == "slew" or case.side == "stamp" or case.weight > _EXPOSURE_S]
-    return _without_delay(cases)
+    return _without_delay([case for case in cases if not _is_spell(of, case)])
 
 
 def _jump(of: Offset, base: Envelope, found: Shape, c: Change, size: Number, side: str) -> Case:
@@ -234,6 +235,15 @@ def _side(of: Offset, c: Change, size: float) -> str:
     if log and not stamp and usual["log_ns"] < 0.3 * abs(size):
         return "log"
     return ""
+
+
+def _is_spell(of: Offset, case: Case) -> bool:
+    """Say whether delay rose shortly before the end, or fell shortly after the beginning, and stamps stayed: it may come back."""
+    if case.fault == "slew" or case.side == "stamp" or case.weight > _SPELL_MOST_S:
+        return False
+    at, size = case.figures["instant"].value, case.figures["step"].value
+    near = min(_SPELL_S, 0.15 * of.span)
+    return bool(of.t[-1] - at < near if size > 0 else at - of.t[0] < near)
 
 
 def _without_delay(cases: list[Case]) -> list[Case]:
