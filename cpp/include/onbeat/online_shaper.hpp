@@ -29,6 +29,8 @@ class JointShaper {
     speed_ = kUsed * limits.max_speed;
     acceleration_ = std::min(kUsed * limits.max_acceleration, speed_ / dt_s);
     jerk_ = std::min(kUsed * limits.max_jerk, acceleration_ / dt_s);
+    smoothing_ = 1 - std::exp(-dt_s / kSmoothing);
+    forgetting_ = std::exp(-dt_s / kForgetting);
     const double slower = std::min(1.0, kFastest / (kFromAcceleration * dt_s));
     from_position_ = slower * kFromPosition;
     from_velocity_ = slower * kFromVelocity;
@@ -42,12 +44,15 @@ class JointShaper {
            speed_when_released(state) <= speed_ * (1 + kDust) && -speed_when_released(mirrored(state)) >= -speed_ * (1 + kDust) &&
            stops_inside(state);
   }
-  void begin(const JointState& state) noexcept { state_ = state; }
+  void begin(const JointState& state) noexcept {
+    state_ = state;
+    smooth_ = hardest_ = 0;
+  }
 
   // The target's motion is that at the end of the step; out of range it is a place at the end of the range.
   void step(const JointState& target) noexcept {
     const double place = std::clamp(target.position, range_[0], range_[1]);
-    const double jerk = allowed(wanted(place == target.position ? target : JointState{place, 0.0, 0.0}));
+    const double jerk = allowed(wanted(place == target.position ? led(target) : JointState{place, 0.0, 0.0}));
     if (stays_inside(jerk))
       state_ = state_.after(dt_s_, jerk);
     else
@@ -61,6 +66,18 @@ class JointShaper {
   static constexpr double kFromPosition = 12.0, kFromVelocity = 60.0, kFromAcceleration = 200.0, kFastest = 0.8;
   // What the cascade plans to brake with: the rest is for the time that the jerk needs to build it up.
   static constexpr double kPlanned = 0.45, kLeast = 0.1;
+  // Parts of the acceleration's limit: up to which a target is led, from which it is only a place, and above which it counts no more.
+  // Then times in s.
+  static constexpr double kLed = 0.8, kNotLed = 1.0, kMost = 1.5, kSmoothing = 0.03, kForgetting = 1.0;
+
+  // A target that accelerates harder than the joint can is not to be led: its motion would be made larger. What is used of it fades as
+  // its hardest acceleration of late, smoothed so that one noisy sample does not count, comes near the limit.
+  [[nodiscard]] JointState led(const JointState& target) noexcept {
+    smooth_ += smoothing_ * (std::min(std::abs(target.acceleration), kMost * acceleration_) - smooth_);
+    hardest_ = std::max(smooth_, forgetting_ * hardest_);
+    const double part = std::clamp((kNotLed - hardest_ / acceleration_) / (kNotLed - kLed), 0.0, 1.0);
+    return {target.position, part * target.velocity, part * target.acceleration};
+  }
 
   // Proportional while it is small, then as fast as can be braked in time.
   [[nodiscard]] static double approach(double error, double gain, double braking) noexcept {
@@ -138,6 +155,7 @@ class JointShaper {
   std::array<double, 2> range_;
   double dt_s_, speed_ = 0, acceleration_ = 0, jerk_ = 0;
   double from_position_ = 0, from_velocity_ = 0, from_acceleration_ = 0;
+  double smoothing_ = 0, forgetting_ = 0, smooth_ = 0, hardest_ = 0;
   JointState state_;
 };
 
@@ -145,7 +163,7 @@ class JointShaper {
 class OnlineShaper {
  public:
   // Throws BadInput.
-  OnlineShaper(const std::vector<ShaperLimits>& limits, double dt_s) : dt_s_(dt_s), motion_(limits.size(), dt_s) {
+  OnlineShaper(const std::vector<ShaperLimits>& limits, double dt_s) : dt_s_(dt_s), motion_(fastest(limits), dt_s) {
     if (limits.empty()) throw BadInput("a shaper needs a width >= 1");
     if (!(dt_s > 0 && dt_s <= 1)) throw BadInput(text("dt_s must be > 0 and <= 1 s, not %g", dt_s));
     for (const ShaperLimits& each : limits) {
@@ -189,6 +207,13 @@ class OnlineShaper {
   }
 
  private:
+  // A target may run away from a joint, but not ten times as fast.
+  [[nodiscard]] static std::vector<double> fastest(const std::vector<ShaperLimits>& limits) {
+    std::vector<double> speeds;
+    for (const ShaperLimits& each : limits) speeds.push_back(10 * each.max_speed);
+    return speeds;
+  }
+
   double dt_s_;
   TargetMotion motion_;
   std::vector<JointShaper> joints_;

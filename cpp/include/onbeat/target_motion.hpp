@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "onbeat/stop_ramp.hpp"
@@ -16,7 +17,9 @@ namespace onbeat {
 // filter of second order with a time constant: slow streams are differenced and fast ones smoothed by the same rule.
 class TargetMotion {
  public:
-  TargetMotion(std::size_t width, double dt_s) : dt_s_(dt_s), last_(width), given_(width), joints_(width) {}
+  // No target moves faster than these; what seems to, has jumped to a new place.
+  TargetMotion(std::vector<double> fastest, double dt_s)
+      : dt_s_(dt_s), fastest_(std::move(fastest)), last_(fastest_.size()), given_(fastest_.size()), joints_(fastest_.size()) {}
 
   void forget() noexcept { known_ = false; }
 
@@ -34,7 +37,7 @@ class TargetMotion {
       if (!moving)
         joints_[k] = {target[k], v, 0.0};
       else
-        joints_[k] = velocity == nullptr ? filtered(joints_[k], interval, target[k]) : told(joints_[k], interval, target[k], v);
+        joints_[k] = velocity == nullptr ? filtered(joints_[k], interval, target[k], fastest_[k]) : told(joints_[k], interval, target[k], v);
       // Beyond any motion: sums with it may not be finite.
       if (!(std::abs(joints_[k].velocity) < kNoMotion && std::abs(joints_[k].acceleration) < kNoMotion)) joints_[k] = {target[k], 0.0, 0.0};
       last_[k] = target[k];
@@ -54,12 +57,13 @@ class TargetMotion {
  private:
   // Samples further apart are no motion but a new place to be; s.
   static constexpr double kLongest = 0.1;
-  static constexpr double kMemory = 0.008;  // s
+  static constexpr double kMemory = 0.012;  // s
   static constexpr double kNoMotion = 1e100;
 
-  [[nodiscard]] static JointState filtered(const JointState& before, double interval, double target) noexcept {
+  [[nodiscard]] static JointState filtered(const JointState& before, double interval, double target, double fastest) noexcept {
     const JointState predicted = before.after(interval, 0.0);
     const double fade = std::exp(-interval / kMemory), fresh = 1 - fade, error = target - predicted.position;
+    if (!(std::abs(error) <= fastest * interval)) return {target, 0.0, 0.0};
     return {predicted.position + (1 - fade * fade * fade) * error,
             predicted.velocity + 1.5 * fresh * fresh * (1 + fade) * error / interval,
             predicted.acceleration + fresh * fresh * fresh * error / (interval * interval)};
@@ -72,7 +76,7 @@ class TargetMotion {
   }
 
   double dt_s_;
-  std::vector<double> last_, given_;
+  std::vector<double> fastest_, last_, given_;
   std::vector<JointState> joints_;  // at the last sample
   // In periods: since the last sample, between the last two, and for how long the last one is carried on.
   std::size_t age_ = 0, usual_ = 0, carried_ = 0;
