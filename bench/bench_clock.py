@@ -200,6 +200,44 @@ def rate_bar() -> dict[str, Any]:
     )
 
 
+def used(port: int | None, told: Any, go: Any) -> None:
+    """Run a server, or a client of the one on that port, and tell the processor time between two words from outside."""
+    with ClockServer(port=0) if port is None else ClockClient(port=port) as running:
+        told.put(running.port)
+        go.get()
+        begun = time.process_time()
+        go.get()
+        told.put(time.process_time() - begun)
+
+
+def run_cost(seconds: float) -> list[dict[str, Any]]:
+    """Processor time of a client at its 8 probes a second, and of its server, each in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    queues = [(context.Queue(), context.Queue()) for _ in range(2)]
+    processes = [context.Process(target=used, args=(None, *queues[0]))]
+    processes[0].start()
+    try:
+        port = queues[0][0].get(timeout=60)
+        processes.append(context.Process(target=used, args=(port, *queues[1])))
+        processes[1].start()
+        queues[1][0].get(timeout=60)
+        time.sleep(2.0)
+        for _, go in queues:
+            go.put(None)
+        time.sleep(seconds)
+        for _, go in queues:
+            go.put(None)
+        shares = [told.get(timeout=60) / seconds * 100 for told, _ in queues]
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
+    return [
+        bar(f"processor time of {who} at 8 Hz, of a core", "0.3 %", f"{share:.2f} %", share <= 0.3)
+        for who, share in zip(("a server", "a client"), shares, strict=True)
+    ]
+
+
 def burn(stop: Any) -> None:
     while not stop.is_set():
         sum(range(10_000))
@@ -275,7 +313,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--seconds", type=float, default=150.0)
     arguments = parser.parse_args()
-    bars = [*costs(), monotone(READS), rate_bar(), *real(arguments.seconds), *simulated_bars(arguments.seeds)]
+    bars = [*costs(), *run_cost(20.0), monotone(READS), rate_bar(), *real(arguments.seconds), *simulated_bars(arguments.seeds)]
     if arguments.json:
         print(json.dumps({"bars": bars}))
 

@@ -26,10 +26,10 @@ _BURST, _BURST_NS = 8, 20_000_000
 # Probes leave in pairs: the first wakes the way (cold caches, a card that sleeps), the second measures it. Between idle network
 # namespaces the outbound leg of a lone probe takes 18 us, that of a second one 3 to 4 us, and the return leg 5 us.
 _TOGETHER = 2
+_PAUSE_MS = 1
 _PENDING = 64
 _EVENTS = 256
 _SERVER_CHANGED = 3  # replies of another server in a row, and none of the known one, before it is followed
-_LOOK_MS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,7 @@ class ClockClient:
         _clients.add(self)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._bell = -1
 
     def __enter__(self) -> "ClockClient":
         self.start()
@@ -166,6 +167,7 @@ class ClockClient:
             why = getattr(error, "strerror", None) or str(error)
             raise BadInput(f"{self.host}:{self.port} cannot be reached ({why.lower()}); check the name and the network") from None
         self._stop.clear()
+        self._bell = os.eventfd(0)  # rung to end the thread: it has no other reason to wake than a packet and the next probe
         self._id = int.from_bytes(os.urandom(8), "little")  # a forked process that starts it again is another client
         self._thread = threading.Thread(target=self._run, args=(sock,), name="onbeat-clock-client", daemon=True)
         self._thread.start()
@@ -175,7 +177,10 @@ class ClockClient:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._stop.set()
+            if thread.is_alive():  # not so in a forked child, whose parent would hear the bell
+                os.eventfd_write(self._bell, 1)
             thread.join()
+            os.close(self._bell)
 
     def status(self) -> ClockStatus:
         """Say how well the server's time is known now."""
@@ -215,6 +220,9 @@ class ClockClient:
     def _run(self, sock: StampedSocket) -> None:
         poll = select.poll()
         poll.register(sock.fileno(), select.POLLIN)
+        poll.register(self._bell, select.POLLIN)
+        pause = select.poll()
+        pause.register(self._bell, select.POLLIN)
         due_ns = self._monotonic.now_ns()
         try:
             while not self._stop.is_set():
@@ -222,13 +230,18 @@ class ClockClient:
                 if now_ns >= due_ns:
                     for _ in range(_TOGETHER):
                         self._probe(sock)
+                    if self._stamps != "userspace":  # then nothing is lost by waking once for what the pair brings
+                        pause.poll(_PAUSE_MS)
+                    self._drain_sent(sock)
                     step_ns = min(_BURST_NS, self._period_ns) if self._number < _BURST else self._period_ns
                     # From the deadline; what was missed in a stall is not made up for.
                     due_ns += step_ns * (1 + max(now_ns - due_ns, 0) // step_ns)
-                poll.poll(min(max((due_ns - now_ns) // 1_000_000, 1), _LOOK_MS))
-                self._drain_sent(sock)
-                for packet in sock.receive():
-                    self._take(packet)
+                events = poll.poll(max((due_ns - now_ns) // 1_000_000, 1))
+                if any(what & select.POLLERR for _, what in events):
+                    self._drain_sent(sock)
+                if events:
+                    for packet in sock.receive():
+                        self._take(packet)
         finally:
             sock.close()
 
@@ -240,7 +253,6 @@ class ClockClient:
             self._trips.popitem(last=False)
         if not sock.send(encode_probe(Probe(self._id, self._number))):
             self._discard("not sent")
-        self._drain_sent(sock)
 
     def _drain_sent(self, sock: StampedSocket) -> None:
         for packet in sock.sent():

@@ -16,7 +16,6 @@ from onbeat.errors import BadInput
 __all__ = ("ClockServer",)
 
 _MOST_CLIENTS = 1024
-_LOOK_MS = 100
 _DISTRUST_NS = 1_000_000_000
 _LEAVES_WITHIN_NS = 1_000_000  # after its bound was computed
 
@@ -63,6 +62,7 @@ class ClockServer:
         self._distrust_until_ns = 0
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        self._bell = -1
 
     def __enter__(self) -> "ClockServer":
         self.start()
@@ -92,6 +92,7 @@ class ClockServer:
             why = getattr(error, "strerror", None) or str(error)
             raise BadInput(f"{self.host}:{self.port} cannot be listened on ({why.lower()}); take another port") from None
         self._stop.clear()
+        self._bell = os.eventfd(0)
         self._thread = threading.Thread(target=self._run, args=(sock,), name="onbeat-clock-server", daemon=True)
         self._thread.start()
 
@@ -100,15 +101,20 @@ class ClockServer:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._stop.set()
+            if thread.is_alive():  # not so in a forked child, whose parent would hear the bell
+                os.eventfd_write(self._bell, 1)
             thread.join()
+            os.close(self._bell)
 
     def _run(self, sock: StampedSocket) -> None:
         poll = select.poll()
         poll.register(sock.fileno(), select.POLLIN)
+        poll.register(self._bell, select.POLLIN)
         try:
             while not self._stop.is_set():
-                poll.poll(_LOOK_MS)
-                self._drain_sent(sock)
+                events = poll.poll()
+                if any(what & select.POLLERR for _, what in events):
+                    self._drain_sent(sock)
                 for packet in sock.receive():
                     self._answer(sock, packet)
                     self._drain_sent(sock)
