@@ -203,7 +203,7 @@ def test_wall_clock_that_is_set_is_counted_and_no_stamp_of_that_moment_is_used(m
         assert abs(status.offset_ns) <= status.bound_ns
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="a fork beside threads warns from Python 3.12 on")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # from Python 3.12 on
 def test_fork_leaves_the_child_a_readable_clock_and_the_parent_its_port() -> None:
     with ClockServer(port=0) as reference, ClockClient(port=reference.port, rate_hz=500) as client:
         exchanged(client, 10)

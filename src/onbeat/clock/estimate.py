@@ -85,7 +85,7 @@ class ClockEstimator:
         return self._model.exchanges
 
     def add(self, exchange: Exchange, *, server_bound_ns: int = 0, strayed_ns: int = 0) -> ClockEvent | None:
-        """Take an exchange; about 5 us.
+        """Take an exchange; 5 to 15 us.
 
         Args:
             exchange: Its reply arrived after that of the exchange before.
