@@ -221,17 +221,21 @@ def test_fork_leaves_the_child_a_readable_clock_and_the_parent_its_port() -> Non
                 os.waitpid(child, 0)
                 os.close(reader)
                 os.close(writer)
-        child = os.fork()
-        if child == 0:
+        reader, writer = os.pipe()
+        if (child := os.fork()) == 0:
+            os.write(writer, b"here")  # it has let go of what it inherited
             signal.pause()
             os._exit(0)
         try:
+            assert os.read(reader, 4) == b"here"
             reference.stop()
             with ClockServer(port=reference.port):
                 exchanged(client, 10)
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+            os.close(reader)
+            os.close(writer)
 
 
 def test_address_of_the_sixth_version_is_refused_by_name() -> None:
