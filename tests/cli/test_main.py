@@ -216,3 +216,16 @@ def test_an_error_of_the_system_without_a_path(fake: types.ModuleType, capsys: p
     fake.act = raising(FileNotFoundError(2, "No such file or directory"))  # type: ignore[attr-defined]
     assert main(["work", "data.csv"]) == 2
     assert one_sentence(capsys).startswith("the system says: no such file or directory")
+
+
+def test_what_python_libraries_warn_of_stays_off_the_terminal(tmp_path: Path) -> None:
+    script = "import sys, types, warnings, logging\nfrom onbeat.cli import main as frame\n"
+    script += "module = sys.modules['noisy'] = types.ModuleType('noisy')\nmodule.EXAMPLE = ''\n"
+    script += (
+        "def run() -> int:\n warnings.warn('theirs')\n logging.getLogger('av').warning('theirs')\n print('ours')\n return 0\n"
+    )
+    script += (
+        "module.run = run\nframe.COMMANDS = (frame.Entry('noisy', 'noisy', ''),)\nsys.argv = ['onbeat', 'noisy']\nframe.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("ours\n", "")

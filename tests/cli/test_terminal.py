@@ -1,8 +1,12 @@
 import json
+import os
+import shlex
+import subprocess
+import sys
 
 import pytest
 
-from onbeat.cli.terminal import Terminal
+from onbeat.cli.terminal import Terminal, only_we_speak
 
 
 def test_plain_text_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,3 +54,22 @@ def test_quiet_steps_and_json_steps_show_nothing(capsys: pytest.CaptureFixture[s
         with terminal.steps(1, quiet=quiet) as begin:
             begin("measuring")
     assert capsys.readouterr() == ("", "")
+
+
+def test_what_c_libraries_print_goes_nowhere_and_our_words_do_not(capfd: pytest.CaptureFixture[str]) -> None:
+    with only_we_speak():
+        os.write(2, b"Corrupt JPEG data\n")
+        print("ours", file=sys.stderr)
+    os.write(2, b"after\n")
+    assert "Corrupt" not in capfd.readouterr().err
+    script = "import os, sys\nfrom onbeat.cli.terminal import only_we_speak\nwith only_we_speak():\n"
+    script += " os.write(2, b'theirs')\n print('ours', file=sys.stderr)\nos.write(2, b'after')\n"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == "ours\nafter"
+
+
+def test_nothing_to_keep_quiet_where_stderr_is_closed() -> None:
+    script = "import sys\nfrom onbeat.cli.terminal import only_we_speak\nwith only_we_speak():\n print('fine')\n"
+    command = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(script)} 2>&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == "fine\n"

@@ -88,3 +88,28 @@ def test_ctrl_c_ends_the_children(script: Path) -> None:
     for pid in pids.read_text().split():
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
+
+
+def test_no_child_outlives_a_parent_that_was_killed(script: Path) -> None:
+    command = [sys.executable, str(script), json.dumps(["wait"] * 3), "2"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=script.parent)
+    pids = script.parent / "pids"
+    while child.poll() is None and len(pids.read_text().split() if pids.exists() else []) < 2:
+        pass
+    child.kill()
+    child.communicate()  # the pipes close when the last of its children has ended
+    for pid in pids.read_text().split():
+        assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+
+
+def test_ctrl_c_while_the_children_start_is_quiet(script: Path) -> None:
+    command = [sys.executable, str(script), json.dumps(["wait"] * 3), "3"]
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=script.parent, start_new_session=True
+    )
+    children = Path(f"/proc/{child.pid}/task/{child.pid}/children")
+    while child.poll() is None and len(children.read_text().split()) < 3:  # the tracker and two
+        pass
+    os.killpg(child.pid, signal.SIGINT)
+    out, err = child.communicate()
+    assert (out, err) == ("interrupted\n", "")

@@ -114,3 +114,13 @@ def test_file_without_times_or_rate_is_refused(tmp_path: Path, arrays: dict[str,
 def test_real_motion_says_that_it_has_no_times(data_dir: Path) -> None:
     with pytest.raises(BadInput, match="neither times nor a rate"):
         open_array_streams(data_dir / "sim2real" / "push_box_motion.npz")
+
+
+def test_array_of_rows_without_values_is_no_stream(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no array with a row for each sample"):
+        saved(tmp_path, a=np.zeros((10**12, 0)), fps=30.0)
+
+
+def test_times_of_half_precision_are_read_without_a_warning(tmp_path: Path) -> None:
+    with saved(tmp_path, t_s=np.arange(300, dtype=np.float16), a=np.arange(300.0)) as found:
+        np.testing.assert_array_equal(found.series["a"].rows()["stamp_ns"], np.arange(300) * 10**9)

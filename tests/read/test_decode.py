@@ -161,3 +161,10 @@ def test_json_picture_has_a_digest_without_its_time() -> None:
 @pytest.mark.parametrize("data", [b"", b"{}", b'{"value": [1], "span_ns": null}', struct.pack("<I", 7)])
 def test_what_is_no_reading_of_onbeat_gives_nothing(data: bytes) -> None:
     assert onbeat_reading(data) == ()
+
+
+def test_fixed_array_too_long_to_be_unrolled_leaves_log_times() -> None:
+    schema = b"foo/Part[400000000] parts\n" + b"=" * 80 + b"\nMSG: foo/Part\nuint8 a\n"
+    decode, note = decoder_of(described("foo/msg/Whole", schema=schema))
+    assert "400000000 texts or messages in fixed arrays" in note
+    assert [one.stamp_ns for one in decode(bytes(200))] == [None]

@@ -93,3 +93,37 @@ def test_chunk_that_claims_little_and_holds_much_is_not_unpacked() -> None:
     bomb = zstandard.ZstdCompressor().compress(bytes(100_000_000))
     with pytest.raises(Damaged, match="holds more than it says"):
         list(records(START + chunk(bomb, "zstd", size=10, crc=0)).messages())
+
+
+def test_chunk_of_zeros_is_damage_at_its_first_byte() -> None:
+    found = records(MAGIC + HEADER + CHANNEL + MESSAGE + chunk(bytes(10_000)) + END)
+    with pytest.raises(Damaged, match="has a chunk with no record in it, only a zero"):
+        list(found.messages())
+
+
+class Sparse(BytesIO):
+    """A file with a hole: so many zeros after its first bytes, which no test has to hold."""
+
+    def __init__(self, before: bytes, hole: int, after: bytes) -> None:
+        super().__init__(before)
+        self.hole, self.after = hole, after
+        self.longest = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        assert size is not None
+        self.longest = max(self.longest, size)
+        data = super().read(size)
+        zeros = min(size - len(data), self.hole)
+        self.hole -= zeros
+        rest = size - len(data) - zeros
+        data, self.after = data + bytes(zeros) + self.after[:rest], self.after[rest:]
+        return data
+
+
+def test_attachment_longer_than_memory_should_hold_is_passed_over() -> None:
+    hole = (1 << 28) + 5
+    before = MAGIC + HEADER + CHANNEL + struct.pack("<BQ", 9, hole)
+    stream = Sparse(before, hole, MESSAGE + END)
+    found = McapRecords(Path("a.mcap"), stream, len(before) + hole + len(MESSAGE + END))
+    assert len(list(found.messages())) == 1
+    assert stream.longest <= 1 << 20

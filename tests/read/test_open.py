@@ -148,3 +148,23 @@ def test_real_camera_and_vicon_unpack_to_one_recording(data_dir: Path, tmp_path:
     assert rows["prime_sense_color_w_vicon_1"] == [1533, 7093]
     assert rows["robot_arm_w_color_camera_real"] == [1703, 2817]
     assert len([path for path in find_recordings(tmp_path) if "tango" in str(path)]) == 3
+
+
+@pytest.mark.parametrize("name", ["x.mcap", "x.bag", "x.csv", "x.npz", "x"])
+def test_pipe_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(BadInput, match="is a pipe, and onbeat reads a recording more than once"):
+        open_streams(tmp_path / name)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/urandom", "/dev/null"])
+def test_device_is_refused(path: str) -> None:
+    with pytest.raises(BadInput, match="is a device"):
+        open_streams(Path(path))
+
+
+def test_pipes_in_a_folder_are_passed_over(tmp_path: Path) -> None:
+    for name in ("a.db3", "b.mcap", "c.csv"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(BadInput, match="holds nothing that onbeat reads"):
+        open_streams(tmp_path)

@@ -124,3 +124,11 @@ def test_exposure_and_count_of_a_picture() -> None:
 def test_digest_sees_one_bit() -> None:
     assert digest(b"abc") == digest(b"abc") != digest(b"abb")
     assert 0 <= digest(bytes(100)) < 2**64
+
+
+@pytest.mark.parametrize("seq", [2**70, -(2**64), "7", 1.5])
+def test_count_that_64_bits_do_not_hold_is_none(seq: Any) -> None:
+    pose = {"translation": {"x": 1, "y": 2, "z": 3}, "rotation": {"x": 0, "y": 0, "z": 0, "w": 1}}
+    for kind in ("FrameTransform", "X"):
+        (one,) = samples({"header": {"seq": seq}, **pose}, kind)
+        assert one.seq is None

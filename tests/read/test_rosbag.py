@@ -1,5 +1,6 @@
 """Tests of onbeat.read.rosbag: bags that rosbags wrote, whole and broken."""
 
+import os
 import sqlite3
 from contextlib import closing, suppress
 from functools import cache
@@ -196,3 +197,27 @@ def test_tf_example(data_dir: Path) -> None:
     with read(data_dir / "evo" / "tf_example.bag") as found:
         assert {name: len(one) for name, one in found.series.items()} == {"/tf_static": 1, "/tf base_footprint": 517}
         assert found.series["/tf base_footprint"].rows(0, 1)["stamp_ns"][0] == 1_714_741_164_177_519_307
+
+
+def test_database_whose_messages_are_a_query_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.db3"
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE topics (id, name, type, serialization_format)")
+        base.execute("CREATE VIEW messages AS WITH RECURSIVE r(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM r) SELECT id FROM r")
+        base.commit()
+    with pytest.raises(Damaged, match="it has no table of messages"):
+        read(path)
+
+
+def test_metadata_that_multiplies_itself_or_is_a_pipe_is_not_followed(tmp_path: Path) -> None:
+    folder = bag2(tmp_path / "bag")
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]" for a, b in zip("abcdefgh", "bcdefghi", strict=True)]
+    lines += ["rosbag2_bagfile_information:", "  compression_mode: *i", "  relative_file_paths: [*i]"]
+    (folder / "metadata.yaml").write_text("\n".join(lines))
+    with read(folder) as found:
+        check_rows(found.series["/imu"].rows())
+    (folder / "metadata.yaml").unlink()
+    os.mkfifo(folder / "metadata.yaml")
+    with read(folder) as found:
+        check_rows(found.series["/imu"].rows())

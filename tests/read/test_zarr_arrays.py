@@ -126,3 +126,22 @@ else:
     values = np.arange(60.0).reshape(20, 3)
     assert np.array_equal(ZarrStore(root).arrays("data")["x"].rows(0, 20), values)
     shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"shape": [1e999], "chunks": [1], "dtype": "<f8"}'])
+def test_description_that_is_too_deep_or_endless_is_refused(tmp_path: Path, text: str) -> None:
+    root = write_array(tmp_path / "z", "data/a", np.zeros((4, 2)), (2, 2))
+    (root / "data/a/.zarray").write_text(text)
+    with pytest.raises(BadInput, match="does not describe an array"):
+        ZarrStore(root).arrays("data")
+
+
+def test_zip_member_that_unpacks_to_more_than_a_chunk_is_not_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "z.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("data/a/.zarray", "w") as member:
+        for _ in range(257):
+            member.write(bytes(1 << 20))
+    store = ZarrStore(path)
+    with pytest.raises(Damaged, match="claims 269484032 bytes, more than any chunk has"):
+        store.read("data/a/.zarray")
+    store.close()

@@ -274,3 +274,18 @@ def test_a_timestamp_that_is_no_time(timestamp: float, tmp_path: Path) -> None:
     root = write(tmp_path / "arm", info(), {"file-000.parquet": table(broken)})
     with pytest.raises(BadInput, match="in frame 7, which is no time in seconds"):
         list(open_lerobot(root).episodes())
+
+
+def test_meta_that_is_too_deep_is_one_sentence(v3: Path) -> None:
+    (v3 / "meta" / "info.json").write_text("[" * 200_000)
+    with pytest.raises(BadInput, match="is not JSON"):
+        open_lerobot(v3)
+
+
+def test_joints_without_values_end_in_a_sentence(tmp_path: Path) -> None:
+    some = table(rows(0, 30, 30.0))
+    empty = pa.array([[]] * 30, type=pa.list_(pa.float32()))
+    index = some.schema.get_field_index("action")
+    root = write(tmp_path, info(), {"file-000.parquet": some.set_column(index, "action", empty)})
+    with pytest.raises(BadInput, match="action"):
+        list(open_lerobot(root).read(None))

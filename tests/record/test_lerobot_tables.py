@@ -1,3 +1,4 @@
+import os
 from fractions import Fraction
 from pathlib import Path
 
@@ -119,3 +120,20 @@ def test_instants_keep_every_nanosecond_and_leave_nan_out() -> None:
     seconds, there = TimeColumn("t", 1_000_000_000).instants(np.array([1.5, np.nan, 2.25]))
     assert seconds.tolist() == [1_500_000_000, 2_250_000_000]
     assert there.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("name", ["episode_index", "frame_index"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
+def test_number_of_a_row_that_is_none_is_one_sentence(tmp_path: Path, name: str, value: float) -> None:
+    keys = {key: pa.array([0.0, value, 2.0]) for key in ("episode_index", "frame_index", "timestamp")}
+    pq.write_table(
+        pa.table({**keys, **{k: pa.array([0, 1, 2]) for k in ("episode_index", "frame_index") if k != name}}), tmp_path / "a"
+    )
+    with pytest.raises(Damaged, match=f"column '{name}' has .* in it, which is no whole number"):
+        list(table_rows([tmp_path / "a"], []))
+
+
+def test_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.parquet")
+    with pytest.raises(Damaged, match="is no file"):
+        columns_of(tmp_path / "a.parquet")

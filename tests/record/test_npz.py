@@ -97,3 +97,29 @@ def test_by_name_or_by_content(tmp_path: Path) -> None:
     (tmp_path / "b.npz").write_text("t,x\n")
     (tmp_path / "c.csv").write_text("t,x\n")
     assert [is_npz(tmp_path / name) for name in ("a.bin", "b.npz", "c.csv")] == [True, True, False]
+
+
+def test_head_that_claims_gigabytes_is_not_read(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("a.npy", b"\x93NUMPY\2\0" + (2**31).to_bytes(4, "little") + b" " * 100)
+    with pytest.raises(BadInput, match="a head of 2147483648 bytes"):
+        open_arrays(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(("fortran", "said"), [(True, "saved in the order of Fortran,"), (False, "a row")])
+def test_what_must_be_held_at_once_is_bounded(tmp_path: Path, fortran: bool, said: str) -> None:
+    shape = (2, 2**24 + 1)
+    buffer = io.BytesIO()
+    head = {"descr": "<f8", "fortran_order": fortran, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, head)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.npy", "w") as member:
+        member.write(buffer.getvalue())
+        for _ in range(2):
+            member.write(bytes(2**24 * 8 + 8))
+    file = open_arrays(tmp_path / "a.npz")
+    blocks = file.blocks("a", 1)
+    if fortran:
+        with pytest.raises(BadInput, match=said):
+            next(blocks)
+    else:
+        assert next(blocks).shape == (1, 2**24 + 1)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from onbeat.cli.main import COULD_NOT_RUN, FINDING, GOOD
-from onbeat.cli.terminal import Terminal
+from onbeat.cli.terminal import Terminal, only_we_speak
 from onbeat.errors import BadInput, OnbeatError
 
 __all__ = ("EXAMPLE", "run")
@@ -95,7 +95,9 @@ def _check_one(
     recording = open_streams(path)
     whole = path.resolve()
     with run_folder(f"onbeat-check-{(whole.stem if whole.is_file() else whole.name)[:_NAME]}", out) as folder:
-        report = CheckReport(examine(recording, checks, streams, terminal.progress), tuple(only), tuple(streams))
+        with only_we_speak():
+            examined = examine(recording, checks, streams, terminal.progress)
+        report = CheckReport(examined, tuple(only), tuple(streams))
         facts = {
             "date": iso_date(SystemClock("wall").now_ns()),
             "wall_s": (clock.now_ns() - start_ns) / 1e9,

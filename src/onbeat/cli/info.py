@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onbeat.cli.main import COULD_NOT_RUN, GOOD, os_sentence
-from onbeat.cli.terminal import Terminal
+from onbeat.cli.terminal import Terminal, only_we_speak
 from onbeat.errors import OnbeatError
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def run(
     errors: list[str] = []
     for path in files:
         try:
-            examined = examine(open_streams(path), (), (), terminal.progress)
+            with only_we_speak():
+                examined = examine(open_streams(path), (), (), terminal.progress)
         except (OnbeatError, OSError) as error:
             errors.append(os_sentence(error) if isinstance(error, OSError) else str(error))
             continue

@@ -15,7 +15,7 @@ from typing import Any
 
 from onbeat.errors import OnbeatError
 
-__all__ = ("COMMANDS", "COULD_NOT_RUN", "FINDING", "GOOD", "INTERRUPTED", "Entry", "main", "os_sentence")
+__all__ = ("COMMANDS", "COULD_NOT_RUN", "FINDING", "GOOD", "INTERRUPTED", "Entry", "main", "os_sentence", "silence_libraries")
 
 GOOD, FINDING, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 130
 _BROKEN_PIPE = 141  # what a shell reports for a process that SIGPIPE ended
@@ -53,6 +53,8 @@ COMMANDS: tuple[Entry, ...] = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `onbeat` with its arguments (those of the process when None) and give its exit code."""
+    if arguments is None:
+        silence_libraries()
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character shows another one; it does not end a run
@@ -76,6 +78,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
         print(f"onbeat: stopped by {what}; nothing half-written was left", file=sys.stderr)
     return code
+
+
+def silence_libraries() -> None:
+    """Keep off the terminal what libraries warn their own developers of; `python -W` brings the warnings back."""
+    import logging
+    import warnings
+
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    logging.getLogger().addHandler(logging.NullHandler())
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Where a command speaks: results on stdout, progress on stderr; with --json, stdout carries one document and nothing else."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ("Terminal",)
+__all__ = ("Terminal", "only_we_speak")
 
 _PATIENCE_NS = 2_000_000_000
 _PLAIN_WIDTH = 120
@@ -141,3 +142,31 @@ class Terminal:
 
             self._stdout = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
         return self._stdout
+
+
+@contextmanager
+def only_we_speak() -> Iterator[None]:
+    """Let what C libraries print on stderr by themselves (libjpeg of a broken picture, FFmpeg) go nowhere while the block lasts.
+
+    They write to file descriptor 2; our own `sys.stderr` is moved to a copy of it.
+    """
+    try:
+        kept, ours = os.dup(2), sys.stderr.fileno() == 2
+    except (OSError, ValueError):  # closed, or no file
+        yield
+        return
+    before = sys.stderr
+    before.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        if ours:
+            sys.stderr = os.fdopen(kept, "w", buffering=1, encoding=before.encoding, errors=before.errors, closefd=False)
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        if ours:
+            sys.stderr.flush()
+            sys.stderr = before
+        os.close(nowhere)
+        os.close(kept)

@@ -1,12 +1,18 @@
 """Work that is done by several processes side by side; one that dies takes only its own task with it."""
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
+
+from onbeat.cli.main import silence_libraries
+from onbeat.cli.terminal import only_we_speak
 
 __all__ = ("in_processes",)
 
@@ -38,7 +44,7 @@ def in_processes(work: Callable[[_Task], _Result], tasks: Sequence[_Task], jobs:
                     pipe, theirs = context.Pipe()
                     process = context.Process(target=_serve, args=(work, theirs), daemon=True)
                     processes[pipe] = process
-                    process.start()
+                    _start(process)
                     theirs.close()
                 busy[pipe] = waiting.popleft()
                 with suppress(BrokenPipeError):  # it died while it was idle; the end of its pipe says so below
@@ -60,11 +66,32 @@ def in_processes(work: Callable[[_Task], _Result], tasks: Sequence[_Task], jobs:
             process.join()
 
 
+def _start(process: Any) -> None:
+    """Start a process that Ctrl-C does not reach: it would say how far its own start had come."""
+    resource_tracker.ensure_running()  # it would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # which the process inherits
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    """Wait until the parent is gone, however it went, and end this process."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def _serve(work: Callable[[Any], Any], pipe: Connection) -> None:
     """Do one task after the other until the other end closes. Ctrl-C is the parent's: it ends us."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    silence_libraries()
     try:
-        while True:
-            pipe.send(work(pipe.recv()))
+        with only_we_speak():
+            while True:
+                pipe.send(work(pipe.recv()))
     except (EOFError, BrokenPipeError):
         return

@@ -72,7 +72,7 @@ def open_array_streams(path: Path) -> StreamRecording:
         BadInput: it is broken, or has neither times nor a rate.
     """
     file = open_arrays(path)
-    rows = [head for head in file.heads if head.numeric and head.shape and head.shape[0] > 1]
+    rows = [head for head in file.heads if head.numeric and head.shape and head.shape[0] > 1 and prod(head.shape) > 0]
     times = [_times(file, head) for head in rows if prod(head.shape[1:]) == 1 and time_role(head.name)]
     named = {one.name for one in times}
     counts = [head for head in rows if prod(head.shape[1:]) == 1 and flat_name(head.name) in (*COUNTS, *EPISODES)]
@@ -184,6 +184,8 @@ def _instants(values: NDArray[Any], scale: int) -> tuple[NDArray[np.int64], NDAr
     if values.dtype.kind != "f":
         good = (values <= most) & ((values >= 0) | (values.astype(np.float64) > -float(most)))
         return np.where(good, values, 0).astype(np.int64) * scale, good
+    if values.dtype.itemsize < 8:
+        values = values.astype(np.float64)
     good = np.isfinite(values) & (np.abs(np.where(np.isfinite(values), values, 0)) < most * (1 - 1e-9))
     exact = np.where(good, values, 0).astype(np.float64)
     whole = np.floor(exact)

@@ -123,7 +123,8 @@ def plan_columns(table: TextTable, head: Cells) -> Layout:
     seq = whole(COUNTS)
     left = [c for c in left if c != seq]
     numeric = [c for c in left if _share(head, c, lambda i: numbers(head, i)[1]) >= _HALF]
-    topic = next((c for c in left if c not in numeric and _plain(c.name) in _NAMES), None)
+    counted = {c.index for c in numeric}
+    topic = next((c for c in left if c.index not in counted and _plain(c.name) in _NAMES), None)
     if topic is not None and len(set(texts(head, topic.index).tolist())) > _MOST_NAMES:
         topic = None
     exposure = next(((c, scale) for c in numeric if (scale := _exposure(c))), None)
@@ -132,7 +133,9 @@ def plan_columns(table: TextTable, head: Cells) -> Layout:
     if empty and len(head):
         notes.append(f"left out, because they are empty in the first {len(head)} rows: {', '.join(empty[:8])}")
     broken = [
-        c.name for c in left if c not in numeric and head.text(_first_filled(head, c), c.index).lower().lstrip("+-") in _NONE
+        c.name
+        for c in left
+        if c.index not in counted and head.text(_first_filled(head, c), c.index).lower().lstrip("+-") in _NONE
     ]
     if broken:
         notes.append(f"left out, because hardly a cell of them is a number: {', '.join(broken[:8])}")

@@ -20,6 +20,7 @@ Decoder = Callable[[bytes], Sequence[Content]]
 _TIMES_ONLY = (Content(),)
 _DIGESTED = ("Image", "CompressedImage", "CompressedVideo", "RawImage", "PointCloud2", "PointCloud", "LaserScan")
 _MOVING = ("joints", "action", "pose", "rotation", "image")
+_MOST_UNROLLED = 10_000
 _TIME_KEYS = ("header", "timestamp", "stamp", "stamp_ns", "timestamp_ns", "capture_ns", "t_ns", "time_ns", "seq", "receive_ns")
 # What a message that is not what its type says makes of the code that rosbags generates for the type, and of `samples`.
 _UNREADABLE = (
@@ -187,6 +188,8 @@ def _ros_store(what: Description) -> tuple[Any, str]:
                 if name in plain:
                     known[name] = found[name] = plain[name]
                     missing += _parts({name: plain[name]})
+        if (count := _unrolled(found)) > _MOST_UNROLLED:
+            raise ValueError(f"{count} texts or messages in fixed arrays")
         store.register(found)
     except (TypesysError, SyntaxError, *_UNREADABLE) as error:
         trouble = (
@@ -270,6 +273,15 @@ def _parts(fielddefs: Mapping[str, Any]) -> list[str]:
             if node == Nodetype.NAME:
                 names.append(inner)
     return names
+
+
+def _unrolled(fielddefs: Mapping[str, Any]) -> int:
+    """Count the elements of fixed arrays for which rosbags writes a line of code each."""
+    from rosbags.interfaces import Nodetype
+
+    nodes = [kind for _, fields in fielddefs.values() for _, kind in fields]
+    arrays = [inner for node, inner in nodes if node == Nodetype.ARRAY]
+    return sum(count for (node, inner), count in arrays if node == Nodetype.NAME or inner[0] in ("string", "wstring"))
 
 
 def _full(type_name: str) -> str:

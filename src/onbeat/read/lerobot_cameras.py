@@ -166,7 +166,7 @@ def _listed_in_json(root: Path) -> Iterator[Mapping[str, Any]]:
             if line.strip():
                 try:
                     row = json.loads(line)
-                except json.JSONDecodeError as error:
+                except (json.JSONDecodeError, RecursionError) as error:
                     raise Damaged(f"line {number} of {path} is not JSON ({error}); download the meta folder again") from error
                 if isinstance(row, dict):
                     yield row

@@ -1,7 +1,7 @@
 """The records of an MCAP file in the order of the file, chunk by chunk, up to the first byte that cannot be right.
 
 The specification is the one of MCAP (https://mcap.dev/spec). No length is trusted: what a record claims beyond the
-file, or beyond 1 GiB, is damage and never an allocation.
+file, or beyond 256 MiB, is damage and never an allocation; what is not looked at, as an attachment, may be longer.
 """
 
 import struct
@@ -18,8 +18,10 @@ __all__ = ("MAGIC", "Channel", "McapRecords", "RawMessage", "Schema")
 
 MAGIC = b"\x89MCAP0\r\n"
 
-_MOST = 1 << 30  # bytes of a record or of a chunk's content
+_MOST = 1 << 28  # bytes of a record or of a chunk's content
+_PIECE = 1 << 20  # bytes of what is passed over
 _HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _METADATA, _DATA_END = 1, 2, 3, 4, 5, 6, 12, 15
+_KNOWN = frozenset((_HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _METADATA, _DATA_END))
 _LATEST_NS = (1 << 63) - 1
 _HEAD = struct.Struct("<BQ")
 _MESSAGE_HEAD = struct.Struct("<HIQQ")
@@ -97,6 +99,10 @@ class McapRecords:
                 raise self._damaged(at, "has no record, only a zero,")
             if length > self._size - begin:
                 raise self._damaged(at, "ends early")
+            if kind not in _KNOWN:
+                crc = self._passed(length, zlib.crc32(head, crc), at)
+                at = begin + length
+                continue
             if length > _MOST:
                 raise self._damaged(at, f"has a record of {length} bytes")
             content = self._stream.read(length)
@@ -127,6 +133,15 @@ class McapRecords:
         if self._stream.read(len(MAGIC)) != MAGIC:
             raise self._damaged(at, "ends early")
 
+    def _passed(self, length: int, crc: int, at: int) -> int:
+        """Pass over what is not looked at, however long it is; give the checksum with it."""
+        while length:
+            piece = self._stream.read(min(length, _PIECE))
+            if not piece:
+                raise self._damaged(at, "ends early")
+            crc, length = zlib.crc32(piece, crc), length - len(piece)
+        return crc
+
     def _chunk(self, record: bytes) -> Iterator[RawMessage]:
         _, _, size, stated = struct.unpack_from("<QQQI", record)
         compression, at = _text(record, 28)
@@ -145,6 +160,8 @@ class McapRecords:
         while at < size:
             kind, length = _HEAD.unpack_from(content, at)
             at += _HEAD.size
+            if kind == 0:
+                raise _RecordError("has a chunk with no record in it, only a zero,")
             if length > size - at:
                 raise _RecordError(f"has a record (kind {kind}) that reaches beyond its chunk")
             if kind == _MESSAGE:

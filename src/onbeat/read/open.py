@@ -37,10 +37,22 @@ def open_streams(path: Path) -> StreamRecording:
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(2, "no such file or folder", str(path))
+    _check_readable_again(path)
     kind = _folder_kind(path) if path.is_dir() else _file_kind(path)
     if kind == "folder":
         return _open_folder(path)
     return _open(path, kind)
+
+
+def _check_readable_again(path: Path) -> None:
+    """Refuse what is neither a file nor a folder: it would wait for a writer, or never end.
+
+    Raises:
+        BadInput: it is a pipe, a socket or a device.
+    """
+    if not (path.is_file() or path.is_dir()):
+        what = "a pipe" if path.is_fifo() else "a socket" if path.is_socket() else "a device"
+        raise BadInput(f"{path} is {what}, and onbeat reads a recording more than once; write it to a file and name that")
 
 
 def find_recordings(path: Path) -> list[Path]:

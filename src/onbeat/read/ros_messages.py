@@ -134,17 +134,22 @@ def samples(message: Any, type_name: str, topic: str = "") -> list[Content]:
 
 
 def _content(message: Any, kind: str, columns: tuple[str, ...] = (), values: tuple[float, ...] = (), part: str = "") -> Content:
-    seq = field(message, "header", "seq")
-    seq = field(message, "seq") if seq is None else seq
     return Content(
         kind,
         part,
         columns,
         values,
         stamp_ns(message),
-        int(seq) if isinstance(seq, int) and _EARLIEST_NS <= seq <= _LATEST_NS else None,
+        _seq(message),
         _exposure_ns(message),
     )
+
+
+def _seq(message: Any) -> int | None:
+    """Give the source's own count; None where it has none that 64 bits hold."""
+    seq = field(message, "header", "seq")
+    seq = field(message, "seq") if seq is None else seq
+    return int(seq) if isinstance(seq, int) and _EARLIEST_NS <= seq <= _LATEST_NS else None
 
 
 # Times
@@ -202,11 +207,10 @@ def _transform(one: Any) -> Content:
     inner = field(one, "transform") or one
     found = _pose(field(inner, "translation"), field(inner, "rotation"))
     kind, columns, values = found or ("other", (), ())
-    seq = field(one, "header", "seq")
     parent = field(one, "parent_frame_id") or field(one, "header", "frame_id") or ""
     packed = str(parent).encode() + struct.pack(f"<{len(values)}d", *values)
     child = str(field(one, "child_frame_id") or "")
-    return Content(kind, child, columns, values, stamp_ns(one), seq if isinstance(seq, int) else None, None, digest(packed))
+    return Content(kind, child, columns, values, stamp_ns(one), _seq(one), None, digest(packed))
 
 
 def _joints(message: Any) -> _Found:

@@ -27,7 +27,7 @@ _MOST = 1 << 28  # bytes of one message that was packed alone
 def is_rosbag(path: Path) -> bool:
     """Say whether it is a bag: by a file's name or first bytes, by what lies in a folder."""
     if path.is_dir():
-        return any(path.glob("*.db3")) or (
+        return any(file.is_file() for file in path.glob("*.db3")) or (
             (path / _METADATA).is_file() and (any(path.glob("*.mcap")) or _head(path / _METADATA, 7) == b"rosbag2")
         )
     return path.is_file() and (path.suffix.lower() in (".bag", ".db3") or _head(path, 8) == b"#ROSBAG ")
@@ -58,6 +58,8 @@ def _recording(path: Path, kind: str, messages: Callable[[], Iterator[Stored]], 
 
 
 def _head(path: Path, size: int) -> bytes:
+    if not path.is_file():
+        return b""
     try:
         with path.open("rb") as stream:
             return stream.read(size)
@@ -76,14 +78,15 @@ def _bag_messages(path: Path) -> Iterator[Stored]:
 def _folder(path: Path) -> StreamRecording:
     about = _metadata(path)
     listed = about.get("relative_file_paths")
-    names = [str(name) for name in listed] if isinstance(listed, list) else []
+    names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     files = [path / Path(name).name for name in names] or sorted([*path.glob("*.db3"), *path.glob("*.mcap")])
     packed = [file.name for file in files if file.suffix in (".zstd", ".zst", ".lz4")]
     if packed:
         raise BadInput(f"{path} holds {packed[0]}, which is packed as a whole; unpack it (zstd -d {packed[0]}) and open the file")
     if not files:
         raise BadInput(f"{path} holds neither .db3 nor .mcap files; give the folder that ros2 bag record wrote")
-    alone = str(about.get("compression_mode", "")).lower() == "message"
+    mode = about.get("compression_mode")
+    alone = isinstance(mode, str) and mode.lower() == "message"
     kind = "MCAP" if files[0].suffix == ".mcap" else "SQLite"
     return _recording(path, f"rosbag2, {kind}", partial(_folder_messages, path, files, alone), "ROS 2")
 
@@ -93,6 +96,8 @@ def _metadata(path: Path) -> dict[str, Any]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
+    if not (path / _METADATA).is_file():
+        return {}
     try:
         with (path / _METADATA).open(encoding="utf-8") as stream:
             about = YAML(typ="safe").load(stream)
@@ -144,13 +149,22 @@ def _db3_messages(path: Path, alone: bool) -> Iterator[Stored]:
 
 
 def _topics(base: sqlite3.Connection) -> dict[Any, Description]:
-    columns = {row[1] for row in base.execute("PRAGMA table_info(message_definitions)")}
+    # A view may run a query that never ends.
+    tables = {row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if missing := {"messages", "topics"} - tables:
+        raise sqlite3.DatabaseError(f"it has no table of {' and '.join(sorted(missing))}")
+    columns = (
+        {row[1] for row in base.execute("PRAGMA table_info(message_definitions)")} if "message_definitions" in tables else set()
+    )
     texts: dict[str, tuple[str, bytes]] = {}
     if {"topic_type", "encoding", "encoded_message_definition"} <= columns:
         for name, language, text in base.execute(
             "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
         ):
-            texts[str(name)] = (str(language), text.encode() if isinstance(text, str) else bytes(text or b""))
+            texts[str(name)] = (
+                str(language),
+                text.encode() if isinstance(text, str) else text if isinstance(text, bytes) else b"",
+            )
     found: dict[Any, Description] = {}
     for number, topic, kind, encoding in base.execute("SELECT id, name, type, serialization_format FROM topics"):
         language, text = texts.get(str(kind), ("", b""))

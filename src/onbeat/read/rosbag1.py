@@ -18,7 +18,7 @@ __all__ = ("MAGIC", "bag_messages")
 
 MAGIC = b"#ROSBAG V2.0\n"
 
-_MOST = 1 << 30
+_MOST = 1 << 28  # bytes of a record or of a chunk's content
 _LENGTH = struct.Struct("<I")
 _MESSAGE, _HEADER, _CHUNK, _CONNECTION = 2, 3, 5, 7
 _Fields = dict[bytes, bytes]

@@ -45,6 +45,8 @@ def is_umi_zarr(path: Path) -> bool:
         return path.is_file() and ".zarr" in path.name
     try:
         return store.read(f"{_ENDS}/.zarray") is not None
+    except Damaged:
+        return True  # it is there, and broken
     finally:
         store.close()
 

@@ -16,7 +16,7 @@ from onbeat.errors import BadInput, Damaged, MissingExtra
 
 __all__ = ("ZarrArray", "ZarrStore")
 
-_MOST_CHUNK_BYTES = 1 << 30
+_MOST_CHUNK_BYTES = 1 << 28
 
 
 class ZarrStore:
@@ -55,7 +55,11 @@ class ZarrStore:
             if self._zip is None:
                 file = self.path / key
                 return file.read_bytes() if file.is_file() else None
-            return self._zip.read(key) if key in self._names else None
+            if key not in self._names:
+                return None
+            if (size := self._zip.getinfo(key).file_size) > _MOST_CHUNK_BYTES:
+                raise Damaged(f"{self.path}: {key} claims {size} bytes, more than any chunk has; make the buffer anew")
+            return self._zip.read(key)
         except (zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, zlib.error) as error:
             raise Damaged(f"{self.path} is broken in {key} ({error}); download it again") from error
 
@@ -95,7 +99,7 @@ class ZarrArray:
             self._order = str(about.get("order") or "C")
             self._between = str(about.get("dimension_separator") or ".")
             self._codecs = [*reversed(about.get("filters") or []), *([about["compressor"]] if about.get("compressor") else [])]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise BadInput(
                 f"{where}/.zarray does not describe an array of zarr format 2 ({error}); make the buffer anew"
             ) from error

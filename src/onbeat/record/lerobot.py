@@ -91,7 +91,7 @@ def read_info(root: Path) -> Mapping[str, Any]:
     path = root / "meta" / "info.json"
     try:
         info = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise BadInput(f"{path} is not JSON ({error}); download the data set's meta folder again") from error
     if not isinstance(info, dict) or not isinstance(info.get("features"), dict):
         raise BadInput(f"{path} has no features; it is not the info.json of a LeRobot data set")
@@ -302,4 +302,5 @@ def _array(path: Path, name: str, column: Any, pa: Any) -> NDArray[Any]:
     else:
         raise BadInput(f"{path}: column {name!r} holds {column.type}, not lists of numbers")
     with np.errstate(invalid="ignore"):  # a damaged file may hold any bits; what is not finite is refused with its row
-        return np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=np.float64).reshape(-1, width)
+        flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
+        return flat.reshape(-1, width) if width else flat.reshape(len(column), 0)

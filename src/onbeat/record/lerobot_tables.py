@@ -204,6 +204,8 @@ def _opened(path: Path) -> Any:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtra("pyarrow, which reads LeRobot's parquet files,", "lerobot") from error
+    if not path.is_file():  # a pipe would wait for a writer
+        raise Damaged(f"{path} is no file; copy the data set again")
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
@@ -257,7 +259,12 @@ def _array(path: Path, name: str, column: Any) -> NDArray[Any]:
     if name in KEYS:
         if column.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             raise Damaged(f"{path}: column {name!r} holds {kind} with {column.null_count} empty cell(s), not numbers in all rows")
-        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64 if name == "timestamp" else np.int64)
+        keys = column.to_numpy(zero_copy_only=False)
+        if name == "timestamp":
+            return np.asarray(keys, dtype=np.float64)
+        if keys.dtype.kind == "f" and not np.all(np.abs(keys) < _END_NS):
+            raise Damaged(f"{path}: column {name!r} has {keys[~(np.abs(keys) < _END_NS)][0]} in it, which is no whole number")
+        return np.asarray(keys, dtype=np.int64)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _matrix(path, name, column)
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):

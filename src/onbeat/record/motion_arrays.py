@@ -99,7 +99,7 @@ def motion_instants(file: ArrayFile, count: int, fps: float | None) -> NDArray[n
         return _times(file, name, count)
     rate_hz = fps if fps is not None else _rate(file)
     grid = TimeGrid(0, rate_hz)
-    return np.array([grid.tick_ns(k) for k in range(count)], dtype=np.int64)
+    return np.fromiter((grid.tick_ns(k) for k in range(count)), dtype=np.int64, count=count)
 
 
 def _rate(file: ArrayFile) -> float:

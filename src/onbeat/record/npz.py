@@ -19,6 +19,8 @@ from onbeat.errors import BadInput
 __all__ = ("ArrayFile", "ArrayHead", "is_npz", "open_arrays")
 
 _LISTED = 12
+_LONGEST_HEAD = 1 << 16  # bytes; NumPy's own limit is 10 000 characters
+_AT_ONCE = 1 << 28  # bytes that must be held at once: a row, or an array in the order of Fortran
 # Some versions of NumPy have types for these functions, others none.
 _npy: Any = numpy_format
 
@@ -101,11 +103,14 @@ class ArrayFile:
             raise BadInput(f"{self.path}: {head} cannot be read row by row; save it as plain numbers, a row for each sample")
         with _refusing(self.path), zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as member:
             shape, dtype, ordered = _read_head(member)
+            size = prod(shape[1:]) * dtype.itemsize
+            if (needed := size if ordered else size * shape[0]) > _AT_ONCE:
+                what = "a row" if ordered else "the array, saved in the order of Fortran,"
+                raise BadInput(f"{self.path}: {name!r}: {what} has {needed} bytes; save at most {_AT_ONCE} in one piece")
             if not ordered:
                 values = self.array(name)
                 yield from (values[k : k + rows] for k in range(0, len(values), rows))
                 return
-            size = prod(shape[1:]) * dtype.itemsize
             for first in range(0, shape[0], rows):
                 count = min(rows, shape[0] - first)
                 data = member.read(count * size)
@@ -154,6 +159,11 @@ def _head(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> ArrayH
 
 def _read_head(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
     version = _npy.read_magic(member)
+    begin, wide = member.tell(), 2 if version == (1, 0) else 4
+    length = int.from_bytes(member.read(wide), "little")
+    if length > _LONGEST_HEAD:
+        raise ValueError(f"a head of {length} bytes")
+    member.seek(begin)
     read = _npy.read_array_header_1_0 if version == (1, 0) else _npy.read_array_header_2_0
     shape, fortran, dtype = read(member)
     return tuple(shape), np.dtype(dtype), not fortran
