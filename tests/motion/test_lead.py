@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from onbeat.errors import BadInput
+from onbeat.loop import MemorySink, SendLoop
 from onbeat.motion import Chunk, Trajectory, schedule
-from onbeat.motion.lead import first_usable_ns, lead_ns
+from onbeat.motion.lead import Feedback, ahead, feedback_warning, first_usable_ns, lead_ns
 
 MS = 1_000_000
 
@@ -69,3 +70,77 @@ def test_module_without_a_lead_is_refused() -> None:
         first_usable_ns({"gripper": chunk()}, {"arm": 0}, 0)
     with pytest.raises(BadInput, match="no chunks"):
         first_usable_ns({}, {}, 0)
+
+
+def sine_plan(lead: int = 0) -> Trajectory:
+    knots = np.arange(0, 2001) * MS
+    return Trajectory(knots - lead, np.sin(2 * np.pi * knots / 1e9)[:, None], lead_ns=lead)
+
+
+@pytest.mark.parametrize(("in_plan", "in_loop"), [(34 * MS, 0.0), (0, 0.034)])
+def test_command_is_the_plan_at_the_instant_at_which_it_takes_effect(in_plan: int, in_loop: float) -> None:
+    sink = MemorySink(1, 256)
+    loop = SendLoop(sink, 250, sine_plan(in_plan), lead_s=in_loop)
+    deadline = 500 * MS
+    for _ in range(100):
+        deadline = loop.cycle(deadline, deadline)
+    sent = sink.drain()
+    effect = (sent["sent_ns"] + 34 * MS) / 1e9
+    assert sent["values"][:, 0] == pytest.approx(np.sin(2 * np.pi * effect), abs=1e-5)
+
+
+def test_lead_in_plan_and_loop_is_refused() -> None:
+    with pytest.raises(BadInput, match="lead"):
+        SendLoop(MemorySink(1, 256), 250, sine_plan(MS), lead_s=0.001)
+
+
+def test_stream_is_continued_in_a_straight_line() -> None:
+    assert ahead([1.0, 2.0], [0.5, -1.0], 0.1) == pytest.approx([1.05, 1.9])
+    assert ahead([1.0], [0.5], 0.1, k_ff=0.5) == pytest.approx([1.025])
+    with pytest.raises(BadInput, match="lead_s"):
+        ahead([1.0], [0.5], -0.1)
+    with pytest.raises(BadInput, match="shape"):
+        ahead([1.0], [0.5, 1.0], 0.1)
+
+
+def test_feedback_is_off_unless_asked_for() -> None:
+    feedback = Feedback()
+    assert not feedback.on
+    _, correction = feedback.after(MS, [1.0], [0.0])
+    assert correction == pytest.approx([0.0])
+    assert feedback_warning(0, 0, 0.005, 0.01) == ""
+
+
+def test_feedback_compares_at_the_instant_of_the_sample() -> None:
+    plan = sine_plan()
+    feedback = Feedback(k_p=0.5, k_i=2.0)
+    for t in (100 * MS, 110 * MS):
+        feedback, correction = feedback.after(t, plan.at_ns(t), plan.at_ns(t) - 0.1)
+    assert correction == pytest.approx([0.5 * 0.1 + 2.0 * 0.1 * 0.01])
+    again, correction = feedback.after(110 * MS, plan.at_ns(110 * MS), plan.at_ns(110 * MS) - 0.1)
+    assert again.integral == pytest.approx(feedback.integral)
+
+
+def test_integral_stops_at_the_largest_correction() -> None:
+    feedback = Feedback(k_i=1.0, largest=0.2)
+    for k in range(1, 100):
+        feedback, correction = feedback.after(k * 100 * MS, [1.0], [0.0])
+    assert correction == pytest.approx([0.2])
+    assert feedback.integral == pytest.approx([0.2])
+
+
+def test_samples_out_of_order_and_not_finite_are_refused() -> None:
+    feedback, _ = Feedback(k_p=0.1).after(2 * MS, [1.0], [0.0])
+    with pytest.raises(BadInput, match="older"):
+        feedback.after(MS, [1.0], [0.0])
+    with pytest.raises(BadInput, match="finite"):
+        feedback.after(3 * MS, [1.0], [float("nan")])
+    with pytest.raises(BadInput, match="k_p"):
+        Feedback(k_p=-1)
+
+
+def test_warning_names_the_age_of_the_feedback() -> None:
+    warning = feedback_warning(0.95, 0.0, 0.00499, 0.0104)
+    assert "5.0 ms old" in warning
+    assert "10.4 ms" in warning
+    assert "rings" in warning
