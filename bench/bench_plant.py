@@ -36,9 +36,9 @@ CASES = {
     "sines, 20 ms and a lag of 30 ms": ("sines", Box(dead_s=0.02, lag_s=0.03)),
     "multisine, box of pure delay 6.54 ms that shows its steps": ("multisine", Box()),
     "chirp, box of pure delay 6.54 ms that rounds them off": ("chirp", Box(smooth=True)),
-    "sines, a hobby servo: 31 ms, lag 58 ms, noise 1 mrad, 100 Hz": (
+    "sines, a hobby servo: 31 ms, lag 58 ms, noise 0.3 mrad, 100 Hz": (
         "sines",
-        Box(dead_s=0.031, lag_s=0.058, period_s=0.01, noise=1e-3),
+        Box(dead_s=0.031, lag_s=0.058, period_s=0.01, noise=3e-4),
     ),
 }
 
@@ -58,7 +58,8 @@ def one_seed(kind: str, box: Box, seed: int) -> tuple[float, float, float] | str
     found = identify_plant(sent_ns, command, t_ns, measured, TONES, stamps="sample")
     if found.l_eff.value is None or found.l_eff.ci95 is None:
         return found.reason
-    crossed = correlation_delay((sent_ns - EPOCH_NS) / 1e9, command, (t_ns - EPOCH_NS) / 1e9, measured)
+    # Without the offset of the box, which would throw it off altogether.
+    crossed = correlation_delay((sent_ns - EPOCH_NS) / 1e9, command, (t_ns - EPOCH_NS) / 1e9, measured - measured.mean())
     return found.l_eff.value - box.l_eff_s, found.l_eff.ci95, crossed - box.l_eff_s
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.calibrate.held import ComplexArray, FloatArray, Held
-from onbeat.calibrate.interval import long_run_variance, t_quantile
+from onbeat.calibrate.interval import Z_975, long_run_variance, t_quantile
 from onbeat.calibrate.stairs import Staircase
 
 __all__ = ("PlantFit", "Tone", "bands", "fit_lagged", "fit_plant", "fit_tones", "response")
@@ -215,9 +215,10 @@ def fit_lagged(command_s: FloatArray, command: FloatArray, t_s: FloatArray, meas
 
 
 def _half(influence: FloatArray, residual: FloatArray) -> float:
-    """Give the half-width of a figure's 95 % interval: only noise at the frequencies that speak for it counts."""
+    """Give the half-width of a figure's 95 % interval: of noise at its frequencies, and of white noise at least."""
     variance, degrees = long_run_variance(influence * residual, influence**2)
-    return t_quantile(degrees) * sqrt(variance)
+    white = float((influence**2).sum()) * float(residual @ residual) / max(len(residual) - 5, 1)
+    return max(t_quantile(degrees) * sqrt(variance), Z_975 * sqrt(white))
 
 
 def _descend(
