@@ -16,7 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.health.situations import SITUATIONS
+from tests.machine.situations import SITUATIONS
 
 RESTATED = r"""
 import ctypes, json, mmap, os, resource, socket, sys, time

@@ -5,6 +5,8 @@
 
 NB_MODULE(_core, m) {
   m.doc() = "onbeat's native core; imported by its few wrappers only";
+  // What lives until the interpreter ends is no leak, and nobody should read about it after a run.
+  nanobind::set_leak_warnings(false);
   onbeat::bind::prepare(m);
   onbeat::bind::bind_clock_model(m);
   onbeat::bind::bind_steady_clock(m);

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from onbeat.cli.main import main
-from tests.health.situations import SITUATIONS
+from tests.machine.situations import SITUATIONS
 
 ONBEAT = "\nimport sys\nfrom onbeat.cli.main import main\nsys.exit(main())\n"
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.evidence.timeline import timeline
 from onbeat.health.check import Evidence
-from onbeat.health.timeline import timeline
 from onbeat.read.spool import Gathered, gather
 from onbeat.read.streams import Batch, StreamInfo, StreamRecording, row_dtype
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
+from onbeat.evidence.envelope import envelope
+from onbeat.evidence.shapes import Number
+from onbeat.evidence.timeline import timeline
 from onbeat.health.clock_cases import figure, plot_of, shaped
-from onbeat.health.envelope import envelope
 from onbeat.health.offsets import Offset, offset
-from onbeat.health.shapes import Number
-from onbeat.health.timeline import timeline
 from onbeat.read import Series, StreamInfo, row_dtype
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from onbeat.evidence.timeline import timeline
 from onbeat.health.facts import StreamFacts, stream_facts
-from onbeat.health.timeline import timeline
 from onbeat.read import Series, StreamInfo, row_dtype
 
 

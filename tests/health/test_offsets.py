@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from onbeat.evidence.timeline import Timeline, timeline
 from onbeat.health.offsets import offset
-from onbeat.health.timeline import Timeline, timeline
 from onbeat.read import Series, StreamInfo, row_dtype
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from onbeat.health.machine import MachineCheck
-from onbeat.health.round_trips import RoundTrips
-from onbeat.health.self_test import Kind, SelfTest
+from onbeat.machine.machine import MachineCheck
+from onbeat.machine.round_trips import RoundTrips
+from onbeat.machine.self_test import Kind, SelfTest
 from onbeat.report.doctor import DoctorReport
 
 GOOD = MachineCheck("clocksource", "tsc", "/sys", "good")

@@ -1,6 +1,6 @@
 import numpy as np
 
-from onbeat.health.round_trips import RoundTrips
+from onbeat.machine.round_trips import RoundTrips
 from onbeat.report.doctor_picture import draw_intervals, draw_lateness
 from tests.report.doctor_runs import run, trips
 

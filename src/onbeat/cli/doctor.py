@@ -11,9 +11,9 @@ from onbeat.cli.terminal import Terminal
 from onbeat.errors import BadInput
 
 if TYPE_CHECKING:
-    from onbeat.health.machine_tries import Snapshot
-    from onbeat.health.round_trips import RoundTrips
-    from onbeat.health.self_test import SelfTest
+    from onbeat.machine.round_trips import RoundTrips
+    from onbeat.machine.self_test import SelfTest
+    from onbeat.machine.tries import Snapshot
     from onbeat.report.doctor import DoctorReport
 
 __all__ = ("EXAMPLE", "run")
@@ -92,10 +92,10 @@ def _examine(
     every: bool,
 ) -> int:
     from onbeat.clock import SystemClock
-    from onbeat.health.machine import Machine
-    from onbeat.health.machine_checks import check_machine
-    from onbeat.health.machine_tries import try_all
-    from onbeat.health.self_test_loads import check_loads
+    from onbeat.machine.checks import check_machine
+    from onbeat.machine.loads import check_loads
+    from onbeat.machine.machine import Machine
+    from onbeat.machine.tries import try_all
     from onbeat.report.doctor import DoctorReport
 
     clock = SystemClock()
@@ -132,7 +132,7 @@ def _examine(
 def _tests(
     machine: Any, rate: int, seconds: float, loads: tuple[str, ...], production: bool, cpu: int | None, begin: Any
 ) -> tuple[tuple["SelfTest", ...], "Snapshot", "Snapshot"]:
-    from onbeat.health.self_test import run_self_test
+    from onbeat.machine.self_test import run_self_test
 
     first, before, after = run_self_test(machine, "production" if production else "baseline", rate, seconds, cpu=cpu)
     if not loads:
@@ -158,7 +158,7 @@ def _device(name: str | None, rig: Path | None) -> Any:
 
 
 def _ask(device: Any, clock: Any) -> "RoundTrips":
-    from onbeat.health.round_trips import measure_round_trips
+    from onbeat.machine.round_trips import measure_round_trips
 
     return measure_round_trips(device, clock, n=_ROUND_TRIPS, rate_hz=_ROUND_TRIP_HZ)
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from onbeat.health.self_test import SelfTest
+    from onbeat.machine.self_test import SelfTest
 
 __all__ = ("bars",)
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Check, Evidence, Figure, Verdict
 from onbeat.health.lateness import Late, lateness, lateness_plot, moving
-from onbeat.health.timeline import Timeline
 
 __all__ = ("ANSWERS",)
 

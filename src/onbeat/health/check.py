@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.errors import BadInput
-from onbeat.health.timeline import Timeline
+from onbeat.evidence.timeline import Timeline
 from onbeat.read.streams import StreamRecording
 
 __all__ = ("LEVELS", "Check", "Curve", "Evidence", "Figure", "Mark", "Plot", "Verdict")

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.evidence.edges import Change, change
+from onbeat.evidence.envelope import Envelope, envelope
+from onbeat.evidence.pieces import fit, jump
+from onbeat.evidence.shapes import Number, Shape, shape
 from onbeat.health.check import Curve, Figure, Mark, Plot
-from onbeat.health.edges import Change, change
-from onbeat.health.envelope import Envelope, envelope
 from onbeat.health.offsets import Offset
-from onbeat.health.pieces import fit, jump
-from onbeat.health.shapes import Number, Shape, shape
 
 __all__ = ("Case", "figure", "plot_of", "shaped")
 

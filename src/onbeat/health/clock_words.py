@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from onbeat.evidence.epochs import clock_kind
 from onbeat.health.check import Figure
-from onbeat.health.epochs import clock_kind
 
 __all__ = ("Words", "words")
 

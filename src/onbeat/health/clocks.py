@@ -4,17 +4,17 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from onbeat.evidence.envelope import Envelope, envelope
+from onbeat.evidence.epochs import leap_between
+from onbeat.evidence.lone_stamps import leaves
+from onbeat.evidence.pieces import fit
+from onbeat.evidence.shapes import Number, Shape
+from onbeat.evidence.timeline import Timeline
+from onbeat.evidence.wraps import Wrap, unwrapped, wraps
 from onbeat.health.check import Check, Evidence, Figure, Mark, Verdict
 from onbeat.health.clock_cases import Case, figure, plot_of, shaped
 from onbeat.health.clock_words import words
-from onbeat.health.envelope import Envelope, envelope
-from onbeat.health.epochs import leap_between
-from onbeat.health.lone_stamps import leaves
 from onbeat.health.offsets import Offset, offset
-from onbeat.health.pieces import fit
-from onbeat.health.shapes import Number, Shape
-from onbeat.health.timeline import Timeline
-from onbeat.health.wraps import Wrap, unwrapped, wraps
 
 __all__ = ("CLOCKS", "judge_clocks")
 

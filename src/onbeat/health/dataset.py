@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
-from onbeat.health.timeline import Timeline
 from onbeat.read.spool import Series
 
 __all__ = ("DATASET", "STRETCH", "judge_dataset")

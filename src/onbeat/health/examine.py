@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from onbeat.errors import BadInput
+from onbeat.evidence.timeline import timeline
 from onbeat.health.check import Check, Evidence, Verdict
 from onbeat.health.facts import StreamFacts, stream_facts
 from onbeat.health.judge import CHECKS, judge
-from onbeat.health.timeline import timeline
 from onbeat.read.spool import gather
 from onbeat.read.streams import StreamRecording
 

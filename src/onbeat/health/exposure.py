@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
 from onbeat.health.intervals import rhythms
-from onbeat.health.timeline import Timeline
 
 __all__ = ("EXPOSURE", "exposure_slope", "judge_exposure")
 

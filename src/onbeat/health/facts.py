@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onbeat.health.timeline import Timeline
+from onbeat.evidence.timeline import Timeline
 
 __all__ = ("StreamFacts", "TimeFacts", "stream_facts")
 

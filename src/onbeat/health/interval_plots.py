@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Curve, Mark, Plot
-from onbeat.health.timeline import Timeline
 
 __all__ = ("histogram_plot", "intervals_plot")
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Evidence, Figure
-from onbeat.health.timeline import Timeline
 
 __all__ = ("Burst", "Rhythm", "off_line", "rhythm", "rhythms", "wilson")
 

@@ -7,11 +7,11 @@ from math import sqrt
 import numpy as np
 
 from onbeat.calibrate.interval import t_quantile
-from onbeat.health.agree import Agreement, agree
+from onbeat.evidence.agree import Agreement, agree
+from onbeat.evidence.excerpts import Moving, excerpts, moves
+from onbeat.evidence.signals import motion_between, spans
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Curve, Plot
-from onbeat.health.excerpts import Moving, excerpts, moves
-from onbeat.health.signals import motion_between, spans
-from onbeat.health.timeline import Timeline
 
 __all__ = ("Late", "Unsaid", "lateness", "lateness_plot", "moving")
 

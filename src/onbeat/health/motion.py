@@ -7,11 +7,11 @@ from math import sqrt
 import numpy as np
 
 from onbeat.errors import OnbeatError
+from onbeat.evidence.excerpts import Moving
+from onbeat.evidence.flow import camera
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Check, Evidence, Figure, Verdict
-from onbeat.health.excerpts import Moving
-from onbeat.health.flow import camera
 from onbeat.health.lateness import LEAST_S, Late, Unsaid, lateness, lateness_plot, moving
-from onbeat.health.timeline import Timeline
 
 __all__ = ("MOTION", "offsets")
 

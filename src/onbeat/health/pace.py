@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Check, Evidence, Figure, Verdict
 from onbeat.health.interval_plots import histogram_plot, intervals_plot
 from onbeat.health.intervals import Rhythm, rhythms
 from onbeat.health.rounding import rounding
 from onbeat.health.samples import lost_samples
-from onbeat.health.timeline import Timeline
 
 __all__ = ("PACE", "judge_pace")
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
 from onbeat.health.interval_plots import intervals_plot
 from onbeat.health.intervals import rhythms, wilson
 from onbeat.health.rounding import rounding
-from onbeat.health.timeline import Timeline
 
 __all__ = ("REPEATS", "judge_repeats")
 

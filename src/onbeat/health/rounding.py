@@ -6,10 +6,10 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Evidence, Figure, Verdict
 from onbeat.health.interval_plots import histogram_plot
 from onbeat.health.intervals import off_line, rhythm
-from onbeat.health.timeline import Timeline
 
 __all__ = ("Rounding", "Step", "judge_rounding", "rounding", "stamp_step")
 

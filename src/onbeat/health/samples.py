@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Check, Evidence, Figure, Verdict
 from onbeat.health.interval_plots import intervals_plot
 from onbeat.health.intervals import Rhythm, rhythms, wilson
-from onbeat.health.timeline import Timeline
 
 __all__ = ("SAMPLES", "judge_samples", "lost_samples")
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Check, Evidence, Figure, Verdict
 from onbeat.health.interval_plots import histogram_plot
 from onbeat.health.intervals import Rhythm, off_line, rhythms
 from onbeat.health.rounding import judge_rounding
-from onbeat.health.timeline import Timeline
 
 __all__ = ("STAMPS", "judge_stamps")
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbeat.health.machine import Level, MachineCheck
-from onbeat.health.machine_checks import worst
-from onbeat.health.round_trips import RoundTrips
-from onbeat.health.self_test import SelfTest
+from onbeat.machine.checks import worst
+from onbeat.machine.machine import Level, MachineCheck
+from onbeat.machine.round_trips import RoundTrips
+from onbeat.machine.self_test import SelfTest
 from onbeat.report.words import counted
 
 __all__ = ("EDGES_US", "SCHEMA", "DoctorReport", "histogram", "self_test_words")

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onbeat.health.machine import MachineCheck
-from onbeat.health.round_trips import RoundTrips
-from onbeat.health.self_test import SelfTest
+from onbeat.machine.machine import MachineCheck
+from onbeat.machine.round_trips import RoundTrips
+from onbeat.machine.self_test import SelfTest
 from onbeat.report.doctor import DoctorReport, self_test_words
 from onbeat.report.doctor_picture import draw_intervals, draw_lateness
 from onbeat.report.document import plain_json

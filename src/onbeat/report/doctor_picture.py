@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbeat.health.round_trips import RoundTrips
-from onbeat.health.self_test import SelfTest
+from onbeat.machine.round_trips import RoundTrips
+from onbeat.machine.self_test import SelfTest
 from onbeat.report.doctor import EDGES_US, histogram, self_test_words
 from onbeat.report.drawing import BLUE, INK, MUTED, ORANGE, RED, sheet
 

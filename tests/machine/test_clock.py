@@ -1,0 +1,42 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.machine.machines import GRANTED, judged
+
+SOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+
+
+@pytest.mark.parametrize(
+    ("current", "verdict"),
+    [("tsc", "good"), ("arch_sys_counter", "good"), ("kvm-clock", "warn"), ("hpet", "bad"), ("", "unknown")],
+)
+def test_clocksource(tmp_path: Path, current: str, verdict: str) -> None:
+    check = judged(tmp_path, {SOURCE: current})["clocksource"]
+    assert check.verdict == verdict
+    if verdict in ("warn", "bad"):
+        assert "echo tsc" in check.fix
+
+
+def test_clock_that_is_steered_hard_is_bad(tmp_path: Path) -> None:
+    assert judged(tmp_path, {}, replace(GRANTED, steered_ppm=-140.0))["clock_rate"].verdict == "bad"
+    assert judged(tmp_path / "b", {}, replace(GRANTED, steered_ppm=60.0))["clock_rate"].verdict == "good"
+
+
+def test_two_keepers_fight(tmp_path: Path) -> None:
+    check = judged(tmp_path, {"proc/701/comm": "systemd-timesyn"})["clock_keepers"]
+    assert check.verdict == "bad"
+    assert "chronyd, systemd-timesyn" in check.fix
+
+
+def test_ptp4l_and_phc2sys_belong_together(tmp_path: Path) -> None:
+    files = {"proc/700/comm": "ptp4l", "proc/701/comm": "phc2sys"}
+    assert judged(tmp_path, files)["clock_keepers"].verdict == "good"
+
+
+def test_no_keeper_slow_reads_sleep_and_a_loose_wall_clock(tmp_path: Path) -> None:
+    tried = replace(GRANTED, clock_read_ns=1500.0, suspended_s=60.0, timex=(0x40, 0.0), switch_interval_s=0.005)
+    checks = judged(tmp_path, {"proc/700/comm": "bash"}, tried)
+    for name in ("clock_keepers", "clock_read", "suspend", "clock_discipline", "switch_interval"):
+        assert checks[name].verdict == "warn", name
