@@ -9,12 +9,14 @@ from onbeat.health.offsets import Offset, offset
 from onbeat.read import Series, StreamInfo, row_dtype
 
 
-def made(d_s: np.ndarray, kind: str = "other", hz: float = 100.0) -> Offset:
+def made(d_s: np.ndarray, kind: str = "other", hz: float = 100.0, *, arrivals_move: bool = False) -> Offset:
     rng = np.random.default_rng(0)
     rows = np.zeros(len(d_s), row_dtype(("stamp_ns", "log_ns")))
-    log = (np.arange(len(d_s)) / hz * 1e9).astype(np.int64) + 10**18
+    even = (np.arange(len(d_s)) / hz * 1e9).astype(np.int64) + 10**18
+    apart = ((d_s + rng.exponential(2e-4, len(d_s))) * 1e9).astype(np.int64)
+    log = even + apart if arrivals_move else even
     rows["log_ns"] = log
-    rows["stamp_ns"] = log - ((d_s + rng.exponential(2e-4, len(d_s))) * 1e9).astype(np.int64)
+    rows["stamp_ns"] = log - apart
     series = Series(StreamInfo("x", kind), rows.dtype)
     series.append(rows)
     of = offset(timeline(series), int(log[0]))
@@ -33,7 +35,12 @@ def faults(of: Offset) -> list[str]:
 def test_ramp_of_a_camera_without_exposures_may_be_its_exposure() -> None:
     ramp = 2_500e-6 * np.clip(T - 20, 0, 4)
     assert faults(made(ramp)) == ["slew"]
-    assert faults(made(ramp, "image")) == []
+    assert faults(made(ramp, "image", arrivals_move=True)) == []
+
+
+def test_ramp_of_a_cameras_own_stamps_is_its_clock() -> None:
+    ramp = 2_500e-6 * np.clip(T - 20, 0, 4)
+    assert faults(made(ramp, "image")) == ["slew"]
 
 
 def test_daemons_own_rate_is_told_of_a_camera_too() -> None:

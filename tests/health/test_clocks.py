@@ -153,6 +153,20 @@ def test_step_of_one_stream_is_its_sources() -> None:
     assert "the stamps of a moved and the log times did not" in verdicts[0].sentence
 
 
+def test_step_of_a_cameras_stamps_is_told_although_its_arrivals_follow_an_exposure() -> None:
+    rng = np.random.default_rng(4)
+    t = np.arange(1800) / 30
+    exposure = 0.006 * np.sin(t / 3) + 0.004 * np.sin(t / 1.1)
+    series = Series(StreamInfo("camera", "image"), row_dtype(("stamp_ns", "log_ns")))
+    rows = np.zeros(len(t), series.dtype)
+    rows["stamp_ns"] = 10**18 + np.round((t + 0.02 * (t > 25) + rng.normal(0, 2e-5, len(t))) * 1e9).astype(np.int64)
+    rows["log_ns"] = 10**18 + np.round((t + 0.04 + exposure + rng.exponential(5e-4, len(t))) * 1e9).astype(np.int64)
+    series.append(rows)
+    verdicts = [v for v in judged(timeline(series)) if v.level == "finding"]
+    assert [v.fault for v in verdicts] == ["step"]
+    assert verdicts[0].figures["step"].value == pytest.approx(-0.02, rel=0.05)
+
+
 def test_late_log_times_of_one_stream_among_others_are_its_delay() -> None:
     rng = np.random.default_rng(1)
     assert found(stream(rng, lambda t: 25e-3 * (t > 51), side="log"), stream(rng, still, "b")) == []

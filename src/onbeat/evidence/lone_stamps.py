@@ -35,12 +35,12 @@ class Leave:
 
 
 def leaves(line: Timeline) -> list[Leave]:
-    """Find where an even stream with one time only was moved: back, or forth by no whole number of periods.
+    """Find where the stamps of an even stream were moved: back, or forth by no whole number of periods.
 
     A jump by whole periods is lost samples, unless the source's count says otherwise. Rates cannot be judged without a second
     clock.
     """
-    if not line.has("stamp_ns") or line.has("log_ns") or line.info.counted or line.n < _FEWEST or line.period_ns <= 0:
+    if not line.has("stamp_ns") or line.info.counted or line.n < _FEWEST or line.period_ns <= 0:
         return []
     period = line.period_ns
     steps = line.intervals_ns().astype(np.float64)

@@ -13,7 +13,7 @@ from onbeat.evidence.shapes import Number, Shape, shape
 from onbeat.health.check import Curve, Figure, Mark, Plot
 from onbeat.health.offsets import Offset
 
-__all__ = ("Case", "figure", "plot_of", "shaped")
+__all__ = ("Case", "exposes", "figure", "plot_of", "shaped")
 
 _BUDGET_S = 3e-3  # of wrong time that a robot usually bears
 _HOLD_S = 300.0  # a clock that spends it later than that is only noted
@@ -23,6 +23,7 @@ _SPELL_S, _SPELL_MOST_S = 10.0, 0.1  # a network that is busy: for how long, by 
 _PLOTTED = 2000
 _WARMING = 300e-6  # a camera's delay bends with its exposure, and by more than a crystal's rate does
 _EXPOSURE_S = 0.033  # the longest change of an exposure at 30 Hz
+_AROUND = 20  # frames on each side, for their period
 _FASTEST = 3e-3  # a clock that is off by more than that is no crystal
 _SLEWS = (500e-6, 1e5 / 1.2e6, 0.1)  # adjtime and the kernel's servo; chrony's default; its most
 _Floats = NDArray[np.float64]
@@ -64,7 +65,7 @@ def shaped(of: Offset, base: Envelope) -> list[Case]:
         rate = found.rate
         if found.kind == "kink":
             rate = max((_after(found, k) for k in range(2)), key=lambda n: abs(n.value))
-        if not rate.clear or abs(rate.value) > (_WARMING if _exposes(of) else _FASTEST):
+        if not rate.clear or abs(rate.value) > (_WARMING if exposes(of) else _FASTEST):
             return []
         return [_skew(of, base, found, rate)]
     if found.kind == "bend":
@@ -88,7 +89,7 @@ def _skew(of: Offset, base: Envelope, found: Shape, rate: Number) -> Case:
 
 def _drift(of: Offset, base: Envelope, found: Shape) -> list[Case]:
     swing = abs(found.bend.value) * of.span
-    if not found.bend.clear or swing > (_WARMING if _exposes(of) else _FASTEST):
+    if not found.bend.clear or swing > (_WARMING if exposes(of) else _FASTEST):
         return []
     figures = {
         "drift": figure(Number(-found.bend.value * 60e6, found.bend.std * 60e6), "ppm/min"),
@@ -133,9 +134,9 @@ def _slews(of: Offset, base: Envelope, found: Shape) -> list[Case]:
         own = _after(found, piece)
         rest = _after(found, piece + 1) if piece == 0 else found.rate
         rate = Number(own.value - rest.value, own.std)
-        if not _is_slew(of, rate.value):
-            continue
         size = rate.value * (end.value - start.value)
+        if not _is_slew(of, size, start.value, end.value):
+            continue
         figures = {
             "rate": _ppm(rate),
             "size": Figure(size, "s"),
@@ -175,9 +176,9 @@ def _jumps(of: Offset, base: Envelope, found: Shape) -> list[Case]:
     final = replace(found, curve=curve, rate=Number(float(fitted.theta[1]), fitted.std(1)), away=np.zeros(0, bool))
     smallest = max(_JUMP_S, 2 * of.floor, base.noise * 3)
     kept = [(c, s) for c, s in zip(changes, sizes, strict=True) if abs(s.value) > smallest and s.clear]
-    kept = [(c, s) for c, s in kept if not c.ramp or _is_slew(of, s.value / (c.end - c.start))]
+    kept = [(c, s) for c, s in kept if not c.ramp or _is_slew(of, s.value, c.start, c.end)]
     cases = [_jump(of, exact, final, c, s, _side(of, c, s.value)) for c, s in kept]
-    if _exposes(of):  # an exposure changes within a frame too, and moves log times only
+    if exposes(of):  # an exposure changes within a frame too, and moves log times only
         cases = [case for case in cases if case.fault == "slew" or case.side == "stamp" or case.weight > _EXPOSURE_S]
     return _without_delay([case for case in cases if not _is_spell(of, case)])
 
@@ -259,14 +260,38 @@ def _without_delay(cases: list[Case]) -> list[Case]:
     return kept
 
 
-def _exposes(of: Offset) -> bool:
+def exposes(of: Offset) -> bool:
     """Say whether its delay may follow an exposure time that the file does not give."""
     return of.line.info.kind == "image" and not of.line.has("exposure_ns")
 
 
-def _is_slew(of: Offset, rate: float) -> bool:
-    """Say whether a ramp is a daemon's. A camera's delay ramps with its exposure: there the daemons' own rates only are told."""
-    return not _exposes(of) or any(abs(abs(rate) / known - 1) < 0.05 for known in _SLEWS)
+def _is_slew(of: Offset, size: float, start: float, end: float) -> bool:
+    """Say whether a ramp is a clock's: a camera's delay ramps with its exposure, so there its rate or its stamps must say so."""
+    rate = size / (end - start)
+    return not exposes(of) or any(abs(abs(rate) / known - 1) < 0.05 for known in _SLEWS) or _ramps_in_stamps(of, size, start, end)
+
+
+def _ramps_in_stamps(of: Offset, size: float, start: float, end: float) -> bool:
+    """Say whether the stamps themselves run away from their even spacing by the ramp: an exposure moves arrivals, not a clock.
+
+    Frames are counted by whole periods, so that lost ones do not matter; the period is that of the time around the ramp.
+    """
+    if not of.line.has("stamp_ns") or not of.line.whole or of.line.has("segment"):
+        return False
+    stamps = (of.line.column("stamp_ns") - of.line.column("stamp_ns")[0]) / 1e9
+    if len(stamps) != len(of.t):
+        return False
+    count = np.concatenate([[0.0], np.cumsum(np.rint(np.diff(stamps) / of.period))])
+    inside = (of.t >= start) & (of.t <= end)
+    around = ~inside & (of.t > start - 3 * (end - start) - 5) & (of.t < end + 3 * (end - start) + 5)
+    before, after = around & (of.t < start), around & (of.t > end)
+    if min(int(before.sum()), int(after.sum())) < _AROUND or inside.sum() < 3:
+        return False
+    # One line through the stamps before and after, with a jump between them: the jump is what the ramp gained.
+    rows = np.flatnonzero(before | after)
+    design = np.stack([np.ones(len(rows)), count[rows] - count[rows[0]], (of.t[rows] > end).astype(float)], axis=1)
+    solved, *_ = np.linalg.lstsq(design, stamps[rows] - stamps[rows[0]], rcond=None)
+    return bool(abs(solved[2] + size) < 0.3 * abs(size))
 
 
 def _after(found: Shape, k: int) -> Number:

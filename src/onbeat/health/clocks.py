@@ -6,13 +6,13 @@ import numpy as np
 
 from onbeat.evidence.envelope import Envelope, envelope
 from onbeat.evidence.epochs import leap_between
-from onbeat.evidence.lone_stamps import leaves
+from onbeat.evidence.lone_stamps import Leave, leaves
 from onbeat.evidence.pieces import fit
 from onbeat.evidence.shapes import Number, Shape
 from onbeat.evidence.timeline import Timeline
 from onbeat.evidence.wraps import Wrap, unwrapped, wraps
 from onbeat.health.check import Check, Evidence, Figure, Mark, Verdict
-from onbeat.health.clock_cases import Case, figure, plot_of, shaped
+from onbeat.health.clock_cases import Case, exposes, figure, plot_of, shaped
 from onbeat.health.clock_words import words
 from onbeat.health.offsets import Offset, offset
 
@@ -22,6 +22,7 @@ _EPOCH_S = 3600.0  # no delay is as long as that
 _ONE_EPOCH_NS = 60 * 10**9  # streams of one clock, though not of the same minute, with a simulator that does not keep up
 _FUTURE_S = 1e-3
 _LISTED = 4
+_SET = ("step", "slew", "one_period_late", "rate_flips", "reference_died", "two_clocks", "tai_utc")
 
 FAULTS = (
     "skew",
@@ -55,7 +56,11 @@ def judge_clocks(evidence: Evidence) -> Iterable[Verdict]:
             cases += _few(line, origin)
             continue
         offsets.append(of)
-        cases += _compared(of, origin)
+        here = _compared(of, origin)
+        # A camera's arrivals move with an exposure that the file does not give; its stamps against their grid do not.
+        if wrap is None and exposes(of) and not any(case.fault in _SET for case in here):
+            here = _moved(line, leaves(line), origin, "stamp") or here
+        cases += here
         if wrap is not None:
             plain = offset(line, origin) or of
             cases.append(_wrapped(plain, wrap, origin))
@@ -107,21 +112,29 @@ def _few(line: Timeline, origin_ns: int) -> list[Case]:
 def _alone(line: Timeline, origin_ns: int) -> list[Case]:
     """Judge a stream that has stamps only: against its own even grid."""
     wrap = wraps(line)
-    moved = leaves(line) if wrap is None else []
-    if wrap is None and not moved:
-        return []
-    grid = line.column("stamp_ns") - line.rows["stamp_ns"][0] - np.round(line.index * line.period_ns).astype(np.int64)
-    seconds = line.index.astype(np.float64) * (line.period_ns / 1e9) + (int(line.rows["stamp_ns"][0]) - origin_ns) / 1e9
-    of = Offset(line, seconds, -grid / 1e9, 0, line.period_ns / 1e9, 1e-6)
     if wrap is not None:
-        return [_wrapped(of, wrap, origin_ns)]
-    cases = []
+        return [_wrapped(_grid(line, origin_ns), wrap, origin_ns)]
+    return _moved(line, leaves(line), origin_ns, "alone")
+
+
+def _moved(line: Timeline, moved: list[Leave], origin_ns: int, side: str) -> list[Case]:
+    """Say of stamps that left their even grid that their clock was set."""
+    if not moved:
+        return []
+    of, cases = _grid(line, origin_ns), []
     for leave in moved:
         at = (leave.at_ns - origin_ns) / 1e9
         figures = {"step": figure(Number(-leave.size_s, leave.std_s), "s"), "instant": Figure(at, "s", at, at + of.period)}
         plot = plot_of(of, marks=[Mark(at, "stamps leave their grid")])
-        cases.append(Case("step", "finding", of, figures, plot, abs(leave.size_s), "alone"))
+        cases.append(Case("step", "finding", of, figures, plot, abs(leave.size_s), side))
     return cases
+
+
+def _grid(line: Timeline, origin_ns: int) -> Offset:
+    """Give by how much stamps lie before their even grid, as an offset."""
+    grid = line.column("stamp_ns") - line.rows["stamp_ns"][0] - np.round(line.index * line.period_ns).astype(np.int64)
+    seconds = line.index.astype(np.float64) * (line.period_ns / 1e9) + (int(line.rows["stamp_ns"][0]) - origin_ns) / 1e9
+    return Offset(line, seconds, -grid / 1e9, 0, line.period_ns / 1e9, 1e-6)
 
 
 def _wrapped(of: Offset, wrap: Wrap, origin_ns: int) -> Case:
