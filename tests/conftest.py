@@ -1,6 +1,7 @@
 """What holds for every test: where the recordings are, which skips are known, and that nothing is left running."""
 
 import os
+import signal
 import threading
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -98,6 +99,9 @@ class Watch:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts what it puts in the background with SIGINT ignored, and children inherit that: Ctrl-C would end none of them.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     known = known_skips((ROOT / "tests" / "skips.txt").read_text())
     config.pluginmanager.register(Watch(known), "onbeat-watch")
 
