@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass
 from math import ceil
-from typing import Literal
+from typing import Literal, TypeAlias, cast
 
 from onbeat._core import ClockModel
 from onbeat.clock.exchange import Exchange
@@ -17,6 +17,10 @@ __all__ = ("ClockEstimator", "ClockEvent")
 _PPB = 1e9
 _FIRST_POLL_NS = 1_000_000_000
 _POLLS = 9
+
+
+_Kind: TypeAlias = Literal["step", "rate", "delay", "restart"]
+_Leg: TypeAlias = Literal["outbound", "return"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +38,11 @@ class ClockEvent:
         leg: Of a delay, "outbound" or "return".
     """
 
-    kind: Literal["step", "rate", "delay", "restart"]
+    kind: _Kind
     t_ns: int
     size_lo_ns: int = -(1 << 63)
     size_hi_ns: int = (1 << 63) - 1
-    leg: Literal["outbound", "return"] | None = None
+    leg: _Leg = None
 
 
 class ClockEstimator:
@@ -117,7 +121,10 @@ class ClockEstimator:
             self._polls.append(exchange.t4_ns - self._newest_ns)
         self._newest_ns = exchange.t4_ns
         self._server_bound_ns = server_bound_ns
-        event = ClockEvent(*found) if found is not None else None  # type: ignore[arg-type]
+        event = None
+        if found is not None:
+            kind, t_ns, low_ns, high_ns, leg = found
+            event = ClockEvent(cast(_Kind, kind), t_ns, low_ns, high_ns, cast(_Leg, leg))
         self._in_epoch = 1 if event is not None and event.kind == "step" else self._in_epoch + 1
         return event
 
