@@ -7,7 +7,7 @@ from onbeat.clock import Clock
 from onbeat.device import Device, ModuleConfig
 from onbeat.testing import DeviceContract
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "06_own_robot.py"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "10_own_robot.py"
 
 
 class TestRail(DeviceContract):
