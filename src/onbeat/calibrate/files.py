@@ -16,19 +16,25 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from onbeat.calibrate.excitation import Motion
+from onbeat.calibrate.plant import PlantResult
 from onbeat.calibrate.result import CalibrationResult
+from onbeat.calibrate.true_stamps import StampKind
 from onbeat.device.config import MEASURED_KEYS, parse_module
 from onbeat.device.load import simulated_rig_path
 from onbeat.device.yaml_file import YamlFile, leaf_end, parse_yaml, read_bytes, walk
 from onbeat.errors import BadInput
 
-__all__ = ("write_copied", "write_measured")
+__all__ = ("write_copied", "write_measured", "write_plant")
 
 _ATTEMPTS = 5
+# They begin after an empty line.
+_BLOCKS = ("plant", "provenance")
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _RESERVED = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 
 Value = float | int | str | None | Mapping[str, Any]
+Keys = tuple[str | int, ...]
 
 
 def write_measured(
@@ -49,17 +55,8 @@ def write_measured(
     """
     if not result.accepted or result.value is None or result.ci95 is None:
         raise BadInput(f"{key} was refused and is not written to {path}: {result.reason}")
-    value = float(f"{result.value:.6g}")
-    block = {
-        "source": "measured",
-        "value": value,
-        "ci95": float(f"{result.ci95:.6g}"),
-        "n": int(result.n),
-        "method": result.method,
-        "date": date,
-        "host": host,
-    }
-    _write(Path(path), key, value, block, module)
+    value = _digits(result.value)
+    _write_figure(Path(path), key, value, _measured(result, value, date, host), module)
 
 
 def write_copied(path: str | Path, key: str, value: float, source: str, *, module: str | None = None) -> None:
@@ -77,15 +74,81 @@ def write_copied(path: str | Path, key: str, value: float, source: str, *, modul
     """
     if not source.strip():
         raise BadInput(f"{key} is copied from somewhere; name the source")
-    _write(Path(path), key, float(value), {"source": "copied", "value": float(value), "method": source}, module)
+    _write_figure(Path(path), key, float(value), {"source": "copied", "value": float(value), "method": source}, module)
 
 
-def _write(path: Path, key: str, value: float, block: Mapping[str, Any], module: str | None) -> None:
+def write_plant(
+    path: str | Path,
+    joint: int,
+    plant: PlantResult,
+    *,
+    stamps: StampKind,
+    motion: Motion,
+    date: str,
+    host: str,
+    module: str | None = None,
+) -> None:
+    """Write one joint's plant under `plant:`, with where it comes from; action_latency stays as it is.
+
+    Args:
+        path: The module's YAML, or the rig's for a module written in place.
+        joint: Its number, from 0.
+        plant: What was identified; figures are written with six digits.
+        stamps: What the samples' stamps were.
+        motion: How the joint was moved.
+        date: ISO 8601.
+        host: The machine that measured.
+        module: Name of the module where `path` is a rig's YAML.
+
+    Raises:
+        BadInput: the plant was refused, or the file cannot be edited; the file is then as it was.
+    """
+    if not plant.accepted or plant.l_eff.value is None or plant.l_eff.ci95 is None:
+        raise BadInput(f"the plant of joint {joint} was refused and is not written to {path}: {plant.reason}")
+    l_eff = _digits(plant.l_eff.value)
+    parts: dict[str, Value] = {}
+    for name, part in (("dead_time", plant.dead_time), ("lag", plant.lag)):
+        if part.value is not None and part.ci95 is not None:
+            parts |= {name: _digits(part.value), f"{name}_ci95": _digits(part.ci95)}
+    block: dict[str, Value] = {
+        "l_eff": l_eff,
+        **parts,
+        "gain": _digits(plant.gain),
+        "gain_ci95": _digits(plant.gain_ci95),
+        "chi2_dof": _digits(plant.chi2_dof),
+        "stamps": stamps,
+        "motion": motion,
+        "provenance": _measured(plant.l_eff, l_eff, date, host),
+    }
+    _write(Path(path), {("plant", joint): block}, module)
+
+
+def _digits(figure: float) -> float:
+    return float(f"{figure:.6g}")
+
+
+def _measured(result: CalibrationResult, value: float, date: str, host: str) -> dict[str, Value]:
+    return {
+        "source": "measured",
+        "value": value,
+        "ci95": _digits(result.ci95 or 0.0),
+        "n": int(result.n),
+        "method": result.method,
+        "date": date,
+        "host": host,
+    }
+
+
+def _write_figure(path: Path, key: str, value: float, block: Mapping[str, Value], module: str | None) -> None:
     if key not in MEASURED_KEYS:
         raise BadInput(f"{key!r} is not a measured figure; they are {', '.join(MEASURED_KEYS)}")
     if not isfinite(value) or value < 0:
         unit = "" if key == "max_speed" else " s"
         raise BadInput(f"{key} came out as {value}{unit}, so the measurement did not track; it is not written to {path}")
+    _write(path, {(key,): value, ("provenance", key): block}, module)
+
+
+def _write(path: Path, edits: Mapping[Keys, Value], module: str | None) -> None:
     read_bytes(path)
     real = path.resolve()
     if real.is_relative_to(simulated_rig_path().parent.parent):
@@ -93,48 +156,62 @@ def _write(path: Path, key: str, value: float, block: Mapping[str, Any], module:
     if not os.access(real, os.W_OK):
         raise BadInput(f"{path} is read-only; allow writing with: chmod u+w {path}")
     try:
-        _replace_file(real, lambda raw: _edited(raw, path, key, value, block, module))
+        _replace_file(real, lambda raw: _edited(raw, path, edits, module))
     except OSError as error:
         raise BadInput(f"{path} is as it was, because {real.parent} cannot be written to: {error.strerror}") from error
 
 
-def _edited(raw: bytes, path: Path, key: str, value: float, block: Mapping[str, Any], module: str | None) -> bytes:
+def _edited(raw: bytes, path: Path, edits: Mapping[Keys, Value], module: str | None) -> bytes:
     """Give the file's new bytes. Pure: text in, text out."""
     file = parse_yaml(raw, path)
     prefix = () if module is None else ("modules", module)
     parse_module(file, prefix, module or path.stem)
     wanted = deepcopy(file.data)
-    inner = wanted
-    for part in prefix:
-        inner = inner[part]
-    before = (inner.get("provenance") or {}).get(key) or {}
-    # What an older block says and this one does not is no longer true.
-    full = {**{name: None for name in before if name not in block}, **block}
-    inner[key] = value
-    inner["provenance"] = {**(inner.get("provenance") or {}), key: full}
-    file = _set(file, (*prefix, key), value)
-    if before:
-        for name, figure in full.items():
-            file = _set(file, (*prefix, "provenance", key, name), figure)
-    else:
-        file = _set(file, (*prefix, "provenance", key), full)
+    for keys, value in edits.items():
+        inner: Any = wanted
+        for part in (*prefix, *keys[:-1]):
+            if inner.get(part) is None:
+                inner[part] = {}
+            inner = inner[part]
+        before = inner.get(keys[-1])
+        inner[keys[-1]] = full = _over(before, value)
+        file = _put(file, (*prefix, *keys), before, full)
     if file.data != wanted:
-        raise BadInput(f"{path} is written in a way that cannot be edited safely; set {key}: {_scalar(value)} in it by hand")
+        (keys, value), *_ = edits.items()
+        what = "/".join(map(str, keys)) + ("" if isinstance(value, Mapping) else f": {_scalar(value)}")
+        raise BadInput(f"{path} is written in a way that cannot be edited safely; set {what} in it by hand")
     parse_module(file, prefix, module or path.stem)
     bom = b"\xef\xbb\xbf" if raw.startswith(b"\xef\xbb\xbf") else b""
     return bom + file.text.encode("utf-8")
 
 
-def _set(file: YamlFile, keys: tuple[str, ...], value: Value) -> YamlFile:
+def _over(before: Any, value: Value) -> Value:
+    """Give what is to stand there: what an older block says and this one does not is no longer true, and becomes null."""
+    if not isinstance(before, Mapping) or not isinstance(value, Mapping):
+        return value
+    gone: dict[str, Value] = {name: None for name in before if name not in value}
+    return gone | {name: _over(before.get(name), value[name]) for name in value}
+
+
+def _put(file: YamlFile, keys: Keys, before: Any, value: Value) -> YamlFile:
+    """Set a value; of a block that is there already only the leaves, so that its comments stay."""
+    if not (isinstance(before, Mapping) and before and isinstance(value, Mapping)):
+        return _set(file, keys, value)
+    for name, inner in value.items():
+        file = _put(file, (*keys, name), before.get(name), inner)
+    return file
+
+
+def _set(file: YamlFile, keys: Keys, value: Value) -> YamlFile:
     """Put a value under a key, whether the key is there or not, and parse what comes out."""
     pairs = list(walk(file.root, keys))
     if len(pairs) < len(keys) - 1:
-        return _set(file, keys[:-1], {keys[-1]: value})
+        return _set(file, keys[:-1], {str(keys[-1]): value})
     above = pairs[len(keys) - 2][1] if len(keys) > 1 else file.root
     if len(pairs) == len(keys):
         start, end, new = _replacement(file, above, pairs[-1], value)
     elif isinstance(above.value, str):
-        return _set(file, keys[:-1], {keys[-1]: value})
+        return _set(file, keys[:-1], {str(keys[-1]): value})
     else:
         start, end, new = _insertion(file, above, keys, value)
     return parse_yaml((file.text[:start] + new + file.text[end:]).encode("utf-8"), file.path)
@@ -151,7 +228,7 @@ def _replacement(file: YamlFile, above: Any, pair: tuple[Any, Any], value: Value
     return start, end, new if start == end else new.removeprefix(" ")
 
 
-def _insertion(file: YamlFile, above: Any, keys: tuple[str, ...], value: Value) -> tuple[int, int, str]:
+def _insertion(file: YamlFile, above: Any, keys: Keys, value: Value) -> tuple[int, int, str]:
     key = keys[-1]
     if above.flow_style:
         if not above.value:
@@ -165,7 +242,7 @@ def _insertion(file: YamlFile, above: Any, keys: tuple[str, ...], value: Value) 
     column = int(above.value[0][0].start_mark.column)
     line = f"{' ' * column}{key}:{_text(file, value, False, column + 2)}"
     newline = _newline(file)
-    blank = newline if key == "provenance" else ""
+    blank = newline if key in _BLOCKS else ""
     at = file.text.find("\n", max(int(beside[0].end_mark.index), leaf_end(beside[1])))
     if at < 0:
         return len(file.text), len(file.text), f"{newline}{blank}{line}{newline}"

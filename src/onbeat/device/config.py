@@ -11,6 +11,7 @@ from onbeat.errors import BadInput
 
 __all__ = (
     "MEASURED_KEYS",
+    "KnownPlant",
     "ModuleConfig",
     "PolicyConfig",
     "Provenance",
@@ -49,6 +50,34 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownPlant:
+    """What one joint makes of its commands, as it was identified. Nothing is led by it: that is action_latency's.
+
+    Args:
+        l_eff: From sending to motion, s: half of the hold, dead time and lag.
+        dead_time, lag: Its parts, s; None where a part is not known.
+        dead_time_ci95, lag_ci95: Half-widths of their 95 % intervals, s.
+        gain, gain_ci95: Motion over command.
+        chi2_dof: Distance from a dead time and a lag; about 1 where that is all there is.
+        stamps: What the samples' stamps were: "sample", "mapped", "corrected" or "receipt"; with the last, l_eff is too large.
+        motion: "sines", "multisine" or "chirp".
+        provenance: Of l_eff; its ci95 is l_eff's.
+    """
+
+    l_eff: float
+    dead_time: float | None
+    dead_time_ci95: float | None
+    lag: float | None
+    lag_ci95: float | None
+    gain: float
+    gain_ci95: float
+    chi2_dof: float
+    stamps: str
+    motion: str
+    provenance: Provenance
+
+
+@dataclass(frozen=True, slots=True)
 class ModuleConfig:
     """One module of a rig. The figures describe hardware, not the task, and so live here and not with a policy.
 
@@ -65,6 +94,7 @@ class ModuleConfig:
         provenance: Where the figures come from, by key; ask `provenance_of`.
         path: The file that holds the module; None when it was built in code.
         inline: Whether that file is the rig's own, with the module's keys under modules/NAME.
+        plant: What is known of each joint, by its number from 0.
     """
 
     name: str
@@ -80,6 +110,7 @@ class ModuleConfig:
     provenance: Mapping[str, Provenance] = field(default_factory=dict, hash=False)
     path: Path | None = None
     inline: bool = False
+    plant: Mapping[int, KnownPlant] = field(default_factory=dict, hash=False)
 
     def provenance_of(self, key: str) -> Provenance:
         """Say where a figure comes from.
@@ -189,7 +220,7 @@ def load_policy_config(path: str | Path) -> PolicyConfig:
     from onbeat.device.schema import PolicyFile, check
 
     file = read_yaml(path)
-    for key in (*MEASURED_KEYS, "provenance"):
+    for key in (*MEASURED_KEYS, "plant", "provenance"):
         if key in file.data:
             line = file.line_of((key,))
             raise BadInput(
@@ -230,7 +261,14 @@ def parse_module(file: YamlFile, prefix: tuple[str, ...], name: str) -> ModuleCo
             provenance[key] = Provenance("absent")
         elif block is not None:
             written = Provenance(**block.model_dump())
-            provenance[key] = written if written.value == getattr(parsed, key) else replace(written, source="edited")
+            provenance[key] = _as_written(written, getattr(parsed, key))
+    plant = {
+        joint: KnownPlant(
+            **block.model_dump(exclude={"provenance"}),
+            provenance=_as_written(Provenance(**block.provenance.model_dump()), block.l_eff),
+        )
+        for joint, block in parsed.plant.items()
+    }
     return ModuleConfig(
         name,
         parsed.device,
@@ -245,7 +283,12 @@ def parse_module(file: YamlFile, prefix: tuple[str, ...], name: str) -> ModuleCo
         MappingProxyType(provenance),
         file.path,
         bool(prefix),
+        MappingProxyType(plant),
     )
+
+
+def _as_written(written: Provenance, figure: float) -> Provenance:
+    return written if written.value == figure else replace(written, source="edited")
 
 
 def _bounds(value: float | list[float] | None) -> float | tuple[float, ...] | None:

@@ -40,6 +40,8 @@ class DeviceState:
             may lie ahead of now: whoever reads publishes the reading at that instant, not before.
         seq: Counts the device's own samples; a poll that returns a cached sample repeats it.
         span_ns: How long the reading looked at the world (an exposure).
+        sample_ns: When the sample was taken, as the device itself says; None where it does not.
+        sample_clock: The clock of sample_ns, where it is the device's own; "" where it is the clock that the device was given.
     """
 
     value: Any
@@ -47,6 +49,8 @@ class DeviceState:
     receive_ns: int
     seq: int
     span_ns: int = 0
+    sample_ns: int | None = None
+    sample_clock: str = ""
 
     def __post_init__(self) -> None:
         if self.receive_ns < self.begin_ns:

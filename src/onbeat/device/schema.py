@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from onbeat.device.yaml_file import YamlFile
 from onbeat.errors import BadInput
 
-__all__ = ("ModuleFile", "PolicyFile", "ProvenanceBlock", "RigFile", "check")
+__all__ = ("ModuleFile", "PlantBlock", "PolicyFile", "ProvenanceBlock", "RigFile", "check")
 
 MEASURED = ("receive_latency", "action_latency", "max_speed")
 Measured = Literal["receive_latency", "action_latency", "max_speed"]
@@ -19,6 +19,7 @@ Measured = Literal["receive_latency", "action_latency", "max_speed"]
 Latency = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Bounds = Finite | list[Finite]
 Text = Annotated[str, Field(min_length=1)]
@@ -44,6 +45,24 @@ class ProvenanceBlock(_Keys):
     host: str | None = Field(None, description="the machine that measured")
 
 
+class PlantBlock(_Keys):
+    """What one joint makes of its commands: gain, dead time and lag."""
+
+    l_eff: Latency = Field(description="from sending to motion, s: half of the hold, dead time and lag")
+    dead_time: Latency | None = Field(None, description="part of l_eff, s; absent where it is not known to 1 ms")
+    dead_time_ci95: NotNegative | None = Field(None, description="half-width of its 95 % interval, s")
+    lag: Latency | None = Field(None, description="time constant, part of l_eff, s; absent where it is not known to 1 ms")
+    lag_ci95: NotNegative | None = Field(None, description="half-width of its 95 % interval, s")
+    gain: Positive = Field(description="motion over command")
+    gain_ci95: NotNegative = Field(description="half-width of its 95 % interval")
+    chi2_dof: NotNegative = Field(description="distance from a dead time and a lag: about 1 where that is all there is")
+    stamps: Literal["sample", "mapped", "corrected", "receipt"] = Field(
+        description="of the samples: by the device, by its own clock and mapped, receive_latency taken off, or of receipt"
+    )
+    motion: Literal["sines", "multisine", "chirp"] = Field(description="how the joint was moved")
+    provenance: ProvenanceBlock = Field(description="where l_eff comes from; written by onbeat identify")
+
+
 class ModuleFile(_Keys):
     """One module: a device, how it is driven, and the measured figures that describe its hardware."""
 
@@ -56,6 +75,9 @@ class ModuleFile(_Keys):
     lower: Bounds | None = Field(None, description="lowest target, one for all or one a joint, rad or m")
     upper: Bounds | None = Field(None, description="highest target, one for all or one a joint, rad or m")
     params: dict[str, Any] = Field(default_factory=dict, description="handed to the device as they are")
+    plant: dict[Annotated[int, Field(ge=0)], PlantBlock] = Field(
+        default_factory=dict, description="joint, from 0: what it makes of its commands; action_latency stays the lead"
+    )
     provenance: dict[Measured, ProvenanceBlock] = Field(
         default_factory=dict, description="where the measured figures come from; written by a measurement"
     )
@@ -88,7 +110,7 @@ class PolicyFile(_Keys):
     params: dict[str, Any] = Field(default_factory=dict, description="handed to the policy as they are")
 
 
-_SECONDS = ("receive_latency", "action_latency", "policy_dt", "obs_dt")
+_SECONDS = ("receive_latency", "action_latency", "policy_dt", "obs_dt", "l_eff", "dead_time", "lag")
 _LIMITS = {"greater_than": (">", "gt"), "greater_than_equal": (">=", "ge"), "less_than_equal": ("<=", "le")}
 _WANTED = {
     "finite_number": "a finite number",
@@ -150,21 +172,28 @@ def _keys(loc: tuple[str | int, ...], data: Any) -> tuple[str | int, ...]:
 
 
 def _unknown(schema: type[BaseModel], loc: tuple[str | int, ...], key: str | int, where: str) -> str:
+    if loc[0] == "plant" and len(loc) > 1 and loc[-1] == "[key]":
+        return f"plant in {where} has no joint {key!r}; joints are counted from 0"
     if not isinstance(key, str):
         return f"key {key!r} in {where} must be text; write it in quotes if it is meant"
-    known = list(schema.model_fields)
-    if loc[0] == "provenance":
-        known = list(MEASURED) if loc[-1] == "[key]" else list(ProvenanceBlock.model_fields)
+    known = list(MEASURED) if loc[0] == "provenance" and loc[-1] == "[key]" else list(_block(schema, loc[:-1]).model_fields)
     near = get_close_matches(key, known, 1)
     fix = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
     return f"unknown key {key!r} in {where}; {fix}"
+
+
+def _block(schema: type[BaseModel], keys: tuple[str | int, ...]) -> type[BaseModel]:
+    """Give the schema of the block that keys lead to."""
+    if "provenance" in keys:
+        return ProvenanceBlock
+    return PlantBlock if keys[:1] == ("plant",) else schema
 
 
 def _missing(schema: type[BaseModel], file: YamlFile, prefix: tuple[str, ...], keys: tuple[str | int, ...], key: str) -> str:
     if keys and keys[-1] == key:
         field = schema.model_fields[key]
         return f"{key} in {file.path} line {file.line_of((*prefix, key))} has no value; it needs {field.description}"
-    field = (ProvenanceBlock if keys else schema).model_fields[key]
+    field = _block(schema, keys).model_fields[key]
     above = (*prefix, *(str(part) for part in keys))
     inside = f"{'/'.join(above)} in {file.path} line {file.line_of(above)}" if above else str(file.path)
     return f"{inside} has no {key!r}; add it: {field.description}"
@@ -173,7 +202,7 @@ def _missing(schema: type[BaseModel], file: YamlFile, prefix: tuple[str, ...], k
 def _unfit(finding: Any, keys: tuple[str | int, ...], where: str, union: bool) -> str:
     kind, value, context = finding["type"], finding["input"], finding.get("ctx", {})
     key = "/".join(str(part) for part in keys)
-    seconds = key in _SECONDS
+    seconds = bool(keys) and keys[-1] in _SECONDS
     if kind in _LIMITS:
         sign, name = _LIMITS[kind]
         unit = " s" if seconds else ""
