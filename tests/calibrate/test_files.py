@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onbeat.calibrate.files import write_copied, write_measured
+from onbeat.calibrate.files import check_writable, write_copied, write_measured, write_plant
 from onbeat.calibrate.result import CalibrationResult
-from onbeat.device.config import Provenance, load_module_config, load_rig_config
+from onbeat.device.config import KnownPlant, Provenance, load_module_config, load_rig_config
 from onbeat.device.load import simulated_rig_path
 from onbeat.errors import BadInput
 
@@ -268,3 +268,70 @@ def test_failure_while_writing_leaves_the_old_file(arm: Path, monkeypatch: pytes
 
     monkeypatch.setattr(os, "fsync", full)
     assert "No space left on device" in refused(arm, lambda: write(arm))
+
+
+def plant(l_eff: float = 0.0981, lag: float | None = 0.0584, motion: str = "sines") -> KnownPlant:
+    provenance = Provenance("measured", l_eff, 0.0028, 5889, "least squares", "2026-12-01T00:00:00Z", "rig1")
+    half = None if lag is None else 0.0002
+    return KnownPlant(l_eff, None, None, lag, half, 1.0, 0.0003, 2.5, "corrected", motion, provenance)
+
+
+def test_plant_stands_at_the_end_with_where_it_comes_from(arm: Path) -> None:
+    write_plant(arm, 0, plant())
+    expected = """
+plant:
+  0:
+    l_eff: 0.0981
+    lag: 0.0584
+    lag_ci95: 0.0002
+    gain: 1.0
+    gain_ci95: 0.0003
+    chi2_dof: 2.5
+    stamps: corrected
+    motion: sines
+    provenance:
+      source: measured
+      value: 0.0981
+      ci95: 0.0028
+      n: 5889
+      method: "least squares"
+      date: "2026-12-01T00:00:00Z"
+      host: rig1
+"""
+    assert arm.read_text() == ARM.replace("   # usb\n", f"   # usb\n{expected}")
+    assert load_module_config(arm).plant == {0: plant()}
+    assert load_module_config(arm).action_latency == 0.05
+
+
+def test_plants_of_other_joints_and_comments_stay(arm: Path) -> None:
+    write_plant(arm, 0, plant())
+    arm.write_text(arm.read_text().replace("lag: 0.0584", "lag: 0.0584  # slow"))
+    write_plant(arm, 2, plant(0.11, None))
+    write_plant(arm, 0, plant(0.097, None, "chirp"))
+    read = load_module_config(arm).plant
+    assert dict(read) == {0: plant(0.097, None, "chirp"), 2: plant(0.11, None)}
+    assert "lag: null  # slow" in arm.read_text()
+
+
+def test_plant_that_was_edited_says_so(arm: Path) -> None:
+    write_plant(arm, 0, plant())
+    arm.write_text(arm.read_text().replace("l_eff: 0.0981", "l_eff: 0.1"))
+    assert load_module_config(arm).plant[0].provenance.source == "edited"
+
+
+def test_plant_of_a_module_written_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "rig.yaml"
+    path.write_text("modules:\n  arm: {device: a:B}\n  jaw:\n    device: a:C\n")
+    write_plant(path, 1, plant(), module="arm")
+    write_plant(path, 0, plant(), module="jaw")
+    modules = load_rig_config(path).modules
+    assert dict(modules["arm"].plant) == {1: plant()}
+    assert dict(modules["jaw"].plant) == {0: plant()}
+
+
+def test_file_that_may_not_be_written_is_known_before(arm: Path) -> None:
+    check_writable(arm)
+    with pytest.raises(BadInput, match="belongs to the installed onbeat"):
+        check_writable(simulated_rig_path())
+    with pytest.raises(BadInput, match="there is no file"):
+        check_writable(arm.with_name("leg.yaml"))

@@ -235,3 +235,10 @@ def test_copied_figures_are_named_and_measured_ones_are_not(tmp_path: Path) -> N
 def test_a_copied_figure_that_was_edited_since_is_not_called_copied(tmp_path: Path) -> None:
     rig = "modules: {jaw: {device: x, max_speed: 0.3, provenance: {max_speed: {source: copied, value: 0.2}}}}\n"
     assert copied_figures(load_rig_config(write(tmp_path, rig, "rig.yaml"))) == []
+
+
+def test_a_policy_may_not_hold_a_plant(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("policy_dt: 0.1\nplant: {}\n")
+    with pytest.raises(BadInput, match=r"'plant' in .* line 2 describes the hardware, not the policy"):
+        load_policy_config(path)

@@ -20,16 +20,18 @@ Motion = Literal["sines", "multisine", "chirp"]
 MOTIONS: tuple[Motion, ...] = get_args(Motion)
 
 # Four samples a period of the fastest tone are the least that the estimator takes.
-TONES_HZ = (0.3, 0.6, 1.0, 1.6, 2.4, 4.0)
+TONES_HZ = (0.3, 0.5, 0.8, 1.2, 1.9, 3.0)
 STEP_NS = 4_000_000
-FADE_S = 0.5
+# Half a period of a slow sine, or its fade would be faster than the sine.
+FADE_S, FADE_PERIODS = 0.5, 0.5
 # Where all frequencies begin at once, a short fade alone would be the fastest part of the motion.
 LONG_FADE_S = 1.5
 LEAST_PERIODS = 2.0
 # A chirp runs a little beyond its first and last tone, which then have both sides.
 BEYOND = 0.9, 1.1
-# Curvatures of the phases that are tried for a multisine: the flattest sum of all is taken (Schroeder's is 1).
-CURVATURES = 400
+# Of a multisine's phases.
+HUM_S, HUM_SAMPLES = 20.0, 2000
+ROUNDS, PHASES = 3, 16
 # Sampled peaks lie a little below the true ones.
 MARGIN = 0.999
 
@@ -185,7 +187,11 @@ def _over(offsets: FloatArray, step_s: float, limits: ExcitationLimits) -> float
 
 def _turns_s(tones: FloatArray) -> FloatArray:
     """Give the shortest turn of each sine: its periods and its fades."""
-    return np.asarray(LEAST_PERIODS / tones + 2 * FADE_S)
+    return np.asarray(LEAST_PERIODS / tones + 2 * _fade_s(tones))
+
+
+def _fade_s(tones: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum(FADE_S, FADE_PERIODS / tones))
 
 
 def _sines(t_s: FloatArray, tones: FloatArray, limits: ExcitationLimits) -> FloatArray:
@@ -195,7 +201,7 @@ def _sines(t_s: FloatArray, tones: FloatArray, limits: ExcitationLimits) -> Floa
     begins = np.concatenate([[0.0], np.cumsum(lengths)])
     for tone, begin_s, length_s in zip(tones, begins, lengths, strict=False):
         along = t_s - begin_s
-        sine = _fade(along, length_s, FADE_S) * np.sin(2 * pi * tone * along)
+        sine = _fade(along, length_s, float(_fade_s(tone))) * np.sin(2 * pi * tone * along)
         # Each tone is as large as its own fades allow.
         offsets += sine / _over(sine, float(t_s[1]), limits)
     return offsets
@@ -203,18 +209,25 @@ def _sines(t_s: FloatArray, tones: FloatArray, limits: ExcitationLimits) -> Floa
 
 def _multisine(t_s: FloatArray, tones: FloatArray, limits: ExcitationLimits) -> FloatArray:
     omega, sizes = 2 * pi * tones, limits.reach(tones)
+    # A stretch that holds the slow hum of all tones; it shows the peaks.
+    shown_s = np.linspace(0.0, min(float(t_s[-1]), HUM_S), HUM_SAMPLES)
+    turns = shown_s[:, None] * omega
     number = np.arange(len(tones))
-    # The frequencies of the tones are those of a slow hum; a stretch of it shows the peaks.
-    shown = np.linspace(0.0, min(float(t_s[-1]), 20.0), 4000)
-    best, lowest = np.zeros(len(tones)), np.inf
-    for share in np.linspace(0.0, 2.0, CURVATURES):
-        phases = pi * share * number * (number + 1) / len(tones)
-        turns = shown[:, None] * omega + phases
-        far = np.abs(np.sin(turns) @ sizes).max() / limits.amplitude
-        fast = np.abs(np.cos(turns) @ (sizes * omega)).max() / limits.speed
-        if (peak := max(far, fast)) < lowest:
-            best, lowest = phases, peak
-    return np.asarray(_fade(t_s, float(t_s[-1]), LONG_FADE_S) * (np.sin(t_s[:, None] * omega + best) @ sizes))
+    phases = pi * number * (number + 1) / len(tones)
+
+    def peak(tried: FloatArray) -> float:
+        far = np.abs(np.sin(turns + tried) @ sizes).max() / limits.amplitude
+        return float(max(far, np.abs(np.cos(turns + tried) @ (sizes * omega)).max() / limits.speed))
+
+    # From Schroeder's phases on, one tone's phase after another where the sum is flattest.
+    lowest = peak(phases)
+    for tone in np.tile(number[1:], ROUNDS):
+        for phase in np.linspace(0.0, 2 * pi, PHASES, endpoint=False):
+            tried = phases.copy()
+            tried[tone] = phase
+            if (reached := peak(tried)) < lowest:
+                phases, lowest = tried, reached
+    return np.asarray(_fade(t_s, float(t_s[-1]), LONG_FADE_S) * (np.sin(t_s[:, None] * omega + phases) @ sizes))
 
 
 def _chirp(t_s: FloatArray, tones: FloatArray, limits: ExcitationLimits) -> FloatArray:

@@ -12,20 +12,18 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import deepcopy
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from onbeat.calibrate.excitation import Motion
-from onbeat.calibrate.plant import PlantResult
 from onbeat.calibrate.result import CalibrationResult
-from onbeat.calibrate.true_stamps import StampKind
-from onbeat.device.config import MEASURED_KEYS, parse_module
+from onbeat.device.config import MEASURED_KEYS, KnownPlant, parse_module
 from onbeat.device.load import simulated_rig_path
 from onbeat.device.yaml_file import YamlFile, leaf_end, parse_yaml, read_bytes, walk
 from onbeat.errors import BadInput
 
-__all__ = ("write_copied", "write_measured", "write_plant")
+__all__ = ("check_writable", "write_copied", "write_measured", "write_plant")
 
 _ATTEMPTS = 5
 # They begin after an empty line.
@@ -77,50 +75,38 @@ def write_copied(path: str | Path, key: str, value: float, source: str, *, modul
     _write_figure(Path(path), key, float(value), {"source": "copied", "value": float(value), "method": source}, module)
 
 
-def write_plant(
-    path: str | Path,
-    joint: int,
-    plant: PlantResult,
-    *,
-    stamps: StampKind,
-    motion: Motion,
-    date: str,
-    host: str,
-    module: str | None = None,
-) -> None:
+def write_plant(path: str | Path, joint: int, plant: KnownPlant, *, module: str | None = None) -> None:
     """Write one joint's plant under `plant:`, with where it comes from; action_latency stays as it is.
 
     Args:
         path: The module's YAML, or the rig's for a module written in place.
         joint: Its number, from 0.
-        plant: What was identified; figures are written with six digits.
-        stamps: What the samples' stamps were.
-        motion: How the joint was moved.
-        date: ISO 8601.
-        host: The machine that measured.
+        plant: What is known of it.
         module: Name of the module where `path` is a rig's YAML.
 
     Raises:
-        BadInput: the plant was refused, or the file cannot be edited; the file is then as it was.
+        BadInput: the file cannot be edited; it is then as it was.
     """
-    if not plant.accepted or plant.l_eff.value is None or plant.l_eff.ci95 is None:
-        raise BadInput(f"the plant of joint {joint} was refused and is not written to {path}: {plant.reason}")
-    l_eff = _digits(plant.l_eff.value)
-    parts: dict[str, Value] = {}
-    for name, part in (("dead_time", plant.dead_time), ("lag", plant.lag)):
-        if part.value is not None and part.ci95 is not None:
-            parts |= {name: _digits(part.value), f"{name}_ci95": _digits(part.ci95)}
-    block: dict[str, Value] = {
-        "l_eff": l_eff,
-        **parts,
-        "gain": _digits(plant.gain),
-        "gain_ci95": _digits(plant.gain_ci95),
-        "chi2_dof": _digits(plant.chi2_dof),
-        "stamps": stamps,
-        "motion": motion,
-        "provenance": _measured(plant.l_eff, l_eff, date, host),
-    }
+    block = asdict(plant)
+    for inner in (block, block["provenance"]):
+        for name in [name for name, figure in inner.items() if figure is None]:
+            del inner[name]
     _write(Path(path), {("plant", joint): block}, module)
+
+
+def check_writable(path: str | Path) -> None:
+    """Check that a module's YAML may be written to.
+
+    Raises:
+        BadInput: it is missing, read-only, or belongs to the installed onbeat.
+    """
+    path = Path(path)
+    read_bytes(path)
+    real = path.resolve()
+    if real.is_relative_to(simulated_rig_path().parent.parent):
+        raise BadInput(f"{path} belongs to the installed onbeat and is not written; copy the rig first (onbeat.device.copy_rig)")
+    if not os.access(real, os.W_OK):
+        raise BadInput(f"{path} is read-only; allow writing with: chmod u+w {path}")
 
 
 def _digits(figure: float) -> float:
@@ -149,12 +135,8 @@ def _write_figure(path: Path, key: str, value: float, block: Mapping[str, Value]
 
 
 def _write(path: Path, edits: Mapping[Keys, Value], module: str | None) -> None:
-    read_bytes(path)
+    check_writable(path)
     real = path.resolve()
-    if real.is_relative_to(simulated_rig_path().parent.parent):
-        raise BadInput(f"{path} belongs to the installed onbeat and is not written; copy the rig first (onbeat.device.copy_rig)")
-    if not os.access(real, os.W_OK):
-        raise BadInput(f"{path} is read-only; allow writing with: chmod u+w {path}")
     try:
         _replace_file(real, lambda raw: _edited(raw, path, edits, module))
     except OSError as error:

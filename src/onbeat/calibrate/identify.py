@@ -11,21 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbeat.calibrate.excitation import Excitation, ExcitationLimits, Motion, check_place, make_excitation
+from onbeat.calibrate.excitation import TONES_HZ, Excitation, ExcitationLimits, Motion, check_place, make_excitation
 from onbeat.calibrate.plant import METHOD, PlantResult, Stamps, identify_plant
 from onbeat.calibrate.result import CalibrationResult
 from onbeat.calibrate.true_stamps import StampKind, TrueStamps, true_stamps
 from onbeat.device import DeviceInfo, ModuleConfig
+from onbeat.device.config import KnownPlant, Provenance
 from onbeat.errors import BadInput
 from onbeat.loop import Flag, SendLoop
 from onbeat.motion import Chunk, Trajectory
 from onbeat.policy import Module, Rig
 from onbeat.units import to_ns
 
-__all__ = ("JointPlant", "Request", "check_places", "excitation_of", "identify_joint")
+__all__ = ("JointPlant", "Request", "check_places", "excitation_of", "identify_joint", "known_plant")
 
 # Asked for where nothing else is said: by the unit of the positions.
-USUAL: dict[str, tuple[float, float, float]] = {"rad": (0.25, 1.0, 10.0), "m": (0.02, 0.08, 1.0)}
+USUAL: dict[str, tuple[float, float, float]] = {"rad": (0.3, 1.0, 10.0), "m": (0.02, 0.08, 1.0)}
 # A motion takes at most this share of the speed that was measured, and of the range.
 SPEED_SHARE, RANGE_SHARE = 0.5, 0.45
 LEAST_PER_PERIOD = 4.0
@@ -51,7 +52,7 @@ class Request:
     amplitude: float | None = None
     speed: float | None = None
     acceleration: float | None = None
-    tones_hz: tuple[float, ...] = (0.3, 0.6, 1.0, 1.6, 2.4, 4.0)
+    tones_hz: tuple[float, ...] = TONES_HZ
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +98,7 @@ def excitation_of(config: ModuleConfig, info: DeviceInfo, joint: int, request: R
         raise BadInput(f"module {config.name!r} has joints 0 to {info.width - 1}, and no joint {joint}")
     unit = info.unit
     amplitude, speed, acceleration = USUAL.get(unit, USUAL["rad"])
-    lower, upper = bound_of(config.lower, joint), bound_of(config.upper, joint)
+    lower, upper = _bound_of(config.lower, joint), _bound_of(config.upper, joint)
     if lower is not None and upper is not None:
         span = upper - lower
         if request.amplitude is not None and 2 * request.amplitude > span:
@@ -128,7 +129,7 @@ def excitation_of(config: ModuleConfig, info: DeviceInfo, joint: int, request: R
     return make_excitation(request.motion, request.seconds, limits, request.tones_hz)
 
 
-def bound_of(bound: float | tuple[float, ...] | None, joint: int) -> float | None:
+def _bound_of(bound: float | tuple[float, ...] | None, joint: int) -> float | None:
     """Give one joint's end of the range."""
     if isinstance(bound, tuple):
         return bound[joint] if len(bound) > 1 else bound[0]
@@ -144,7 +145,7 @@ def check_places(rig: Rig, name: str, excitations: Mapping[int, Excitation]) -> 
     module = rig[name]
     here = _plan(module)[1].at_ns(rig.clock.now_ns())
     for joint, excitation in excitations.items():
-        lower, upper = (bound_of(bound, joint) for bound in (module.config.lower, module.config.upper))
+        lower, upper = (_bound_of(bound, joint) for bound in (module.config.lower, module.config.upper))
         check_place(excitation, float(here[joint]), lower, upper, module.info.unit, f"{name} joint {joint}")
 
 
@@ -199,14 +200,55 @@ def identify_joint(
     else:
         known: Stamps = "receipt" if stamps.kind == "receipt" else "sample"
         plant = identify_plant(sent["sent_ns"], command, stamps.t_ns, measured, excitation.tones_hz, stamps=known)
-    plant = widened(plant, stamps)
+    plant = _widened(plant, stamps)
     remarks = (stamps.remark, *plant.remarks)
     return JointPlant(
         joint, excitation, plant, stamps.kind, stamps.biased, remarks, sent["sent_ns"], command, stamps.t_ns, measured
     )
 
 
-def widened(plant: PlantResult, stamps: TrueStamps) -> PlantResult:
+def known_plant(found: JointPlant, date: str, host: str) -> KnownPlant:
+    """Give what is kept of a joint, with six digits, more than any interval deserves.
+
+    Args:
+        found: Of the joint.
+        date: ISO 8601.
+        host: The machine that measured.
+
+    Raises:
+        BadInput: the joint was refused.
+    """
+    plant = found.plant
+    if plant.l_eff.value is None or plant.l_eff.ci95 is None:
+        raise BadInput(f"the plant of joint {found.joint} was refused and is not kept: {plant.reason}")
+    l_eff = _digits(plant.l_eff.value)
+    parts: dict[str, float | None] = {}
+    for part in (plant.dead_time, plant.lag):
+        known = part.value is not None and part.ci95 is not None
+        parts[part.quantity] = _digits(part.value or 0.0) if known else None
+        parts[f"{part.quantity}_ci95"] = _digits(part.ci95 or 0.0) if known else None
+    seconds = found.excitation.duration_s
+    method = f"{plant.l_eff.method}; {found.excitation.motion}, {seconds:.0f} s"
+    return KnownPlant(
+        l_eff,
+        parts["dead_time"],
+        parts["dead_time_ci95"],
+        parts["lag"],
+        parts["lag_ci95"],
+        _digits(plant.gain),
+        _digits(plant.gain_ci95),
+        _digits(plant.chi2_dof),
+        found.stamps,
+        found.excitation.motion,
+        Provenance("measured", l_eff, _digits(plant.l_eff.ci95), int(plant.l_eff.n), method, date, host),
+    )
+
+
+def _digits(figure: float) -> float:
+    return float(f"{figure:.6g}")
+
+
+def _widened(plant: PlantResult, stamps: TrueStamps) -> PlantResult:
     """Add to the intervals what the stamps are off by: seen from one delay, it cannot be told from it."""
     if not plant.accepted or stamps.ci95_s == 0:
         return plant

@@ -65,9 +65,9 @@ def true_stamps(readings: Sequence[Reading], config: ModuleConfig, cached_share:
     begin_ns, receive_ns = (
         np.array([getattr(reading.state, name) for reading in readings], dtype=np.int64) for name in ("begin_ns", "receive_ns")
     )
-    latency_s, ci95_s, origin = _latency(config, begin_ns, receive_ns, cached_share)
     stamped = [reading.state.sample_ns for reading in readings]
     if all(sample_ns is None for sample_ns in stamped):
+        latency_s, ci95_s, origin = _latency(config, begin_ns, receive_ns, cached_share)
         if latency_s is None:
             return TrueStamps(receive_ns, values, "receipt", 0.0, True, origin)
         return TrueStamps(receive_ns - to_ns(latency_s), values, "corrected", ci95_s, False, origin)
@@ -90,36 +90,36 @@ def true_stamps(readings: Sequence[Reading], config: ModuleConfig, cached_share:
         f"the device stamps its samples on its own clock {clock!r}, which was mapped by {len(t_ns)} messages "
         f"(skew {mapped.skew_ppb * 1e-3:+.1f} ppm)"
     )
-    if latency_s is None or latency_s < above_s:
-        return TrueStamps(
-            t_ns,
-            values,
-            "mapped",
-            0.0,
-            True,
-            f"{told}; what the fastest of them took cannot be seen from one side, and l_eff is too large by it; "
-            "measure receive_latency",
-        )
+    measured = _measured(config)
+    if measured is None or measured[0] < above_s:
+        why = "what the fastest of them took cannot be seen from one side, and l_eff is too large by it; measure receive_latency"
+        if measured is not None:
+            why = (
+                f"receive_latency {measured[0] * 1e3:.2f} ms is less than they vary by ({above_s * 1e3:.2f} ms); measure it anew"
+            )
+        return TrueStamps(t_ns, values, "mapped", 0.0, True, f"{told}; {why}")
+    latency_s, ci95_s, origin = measured
     floor_ns = to_ns(latency_s - above_s)
-    return TrueStamps(
-        t_ns - floor_ns,
-        values,
-        "mapped",
-        ci95_s,
-        False,
-        f"{told}; the fastest took {floor_ns * 1e-6:.2f} ms: {origin}",
-    )
+    remark = f"{told}; the fastest took {floor_ns * 1e-6:.2f} ms, by {origin}"
+    return TrueStamps(t_ns - floor_ns, values, "mapped", ci95_s, False, remark)
+
+
+def _measured(config: ModuleConfig) -> tuple[float, float, str] | None:
+    """Give the receive_latency that was measured, its interval, and what it is called; None where there is none."""
+    provenance = config.provenance_of("receive_latency")
+    if provenance.source != "measured":
+        return None
+    latency_s, ci95_s = config.receive_latency, provenance.ci95 or 0.0
+    known = f" +- {ci95_s * 1e3:.2f} ms" if ci95_s else " ms, of unknown interval"
+    return latency_s, ci95_s, f"receive_latency {latency_s * 1e3:.2f}{known}, measured before"
 
 
 def _latency(
     config: ModuleConfig, begin_ns: NDArray[np.int64], receive_ns: NDArray[np.int64], cached_share: float
 ) -> tuple[float | None, float, str]:
     """Give the mean time from sample to receipt with its interval, or None, and where it comes from."""
-    provenance = config.provenance_of("receive_latency")
-    if provenance.source == "measured":
-        latency_s, ci95_s = config.receive_latency, provenance.ci95 or 0.0
-        known = f" +- {ci95_s * 1e3:.2f} ms" if ci95_s else " ms, of unknown interval"
-        return latency_s, ci95_s, f"receive_latency {latency_s * 1e3:.2f}{known}, measured before, was taken off the receipt"
+    if (measured := _measured(config)) is not None:
+        return measured[0], measured[1], f"{measured[2]}, was taken off the receipt"
     unknown = "the time from sample to receipt is not known"
     if cached_share > MOST_CACHED:
         return None, 0.0, f"{unknown}, because {cached_share:.0%} of the polls brought no new reading; measure receive_latency"

@@ -43,6 +43,9 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("info", "onbeat.cli.info", "Say what a recording holds: streams, rates, clocks, gaps."),
     Entry("run", "onbeat.cli.run", "Run a policy on a rig, and say what became of its waypoints and what was late."),
     Entry("delay", "onbeat.cli.delay", "Say from a recording how late a robot's joints follow their commands."),
+    Entry(
+        "identify", "onbeat.cli.identify", "Move a module's joints, and say what each makes of its commands: delay, lag, gain."
+    ),
     Entry("clock", "onbeat.cli.clock", "Keep one clock across machines: serve it, say how well it is known, watch it."),
     Entry(
         "doctor", "onbeat.cli.doctor", "Say whether this machine can keep a loop on time, what is in the way, what removes it."
@@ -190,8 +193,9 @@ def _help() -> str:
             "  --version  Print the version.",
             "  --help     Print this; after a command, what that command does.",
             "",
-            "Exit code: 0 good, 1 a finding (check: a timing fault, or with --baseline one that got worse; delay: no joint",
-            "could be told; run: something was late; doctor: a bad check), 2 could not run, or could not read a file whole.",
+            "Exit code: 0 good, 1 a finding (check: a timing fault, or with --baseline one that got worse; delay and identify:",
+            "a joint could not be told; run: something was late; doctor: a bad check), 2 could not run, or could not read a file",
+            "whole.",
             "Example: onbeat check drive.mcap",
         )
     )

@@ -45,7 +45,9 @@ def lead_agreement(config: ModuleConfig, plant: dict[int, KnownPlant] | None = N
     half_s = max(known.provenance.ci95 or 0.0 for known in joints.values())
     provenance = config.provenance_of("action_latency")
     lead_s = config.action_latency
-    what = f"l_eff is {_ms(l_eff_s)} +- {_ms(half_s)}" + (f", the mean of {len(joints)} joints" if len(joints) > 1 else "")
+    what = f"the plant's l_eff is {_ms(l_eff_s)} +- {_ms(half_s)}" + (
+        f", the mean of {len(joints)} joints" if len(joints) > 1 else ""
+    )
     if provenance.source != "measured":
         source = "not there" if provenance.source == "absent" else f"{_ms(lead_s)} and {provenance.source}, not measured"
         sentence = (

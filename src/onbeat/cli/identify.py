@@ -1,0 +1,217 @@
+"""`onbeat identify`: move the joints of a module one after another, and say what each makes of its commands."""
+
+import platform
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onbeat.cli.main import FINDING, GOOD
+from onbeat.cli.terminal import Terminal
+from onbeat.errors import BadInput
+
+if TYPE_CHECKING:
+    from onbeat.calibrate.excitation import Excitation
+    from onbeat.calibrate.identify import JointPlant, Request
+    from onbeat.policy import Module, Rig
+    from onbeat.report.folder import RunFolder
+
+__all__ = ("EXAMPLE", "run")
+
+EXAMPLE = "onbeat identify conf/rig.yaml --module arm --joint 0 --seconds 60"
+
+_USUAL_RIG = Path("conf/rig.yaml")
+_SIMULATED = "onbeat.device.simulated:"
+_START_NS = 1_000_000_000
+
+
+def run(
+    rig: Annotated[
+        Path | None,
+        typer.Argument(metavar="[RIG.yaml]", help="The rig's YAML (default: conf/rig.yaml, else the simulated rig)."),
+    ] = None,
+    module: Annotated[
+        str | None, typer.Option("--module", metavar="NAME", help="Which module (default: the first that takes commands).")
+    ] = None,
+    joint: Annotated[
+        list[int] | None, typer.Option("--joint", metavar="N", help="This joint only, from 0; may be repeated.")
+    ] = None,
+    motion: Annotated[str, typer.Option("--motion", help="sines (one after another), multisine or chirp.")] = "sines",
+    seconds: Annotated[float, typer.Option("--seconds", metavar="S", help="How long to move each joint.")] = 60.0,
+    amplitude: Annotated[
+        float | None,
+        typer.Option("--amplitude", metavar="X", help="How far to each side at most (default: 0.3 rad, or 0.02 m)."),
+    ] = None,
+    speed: Annotated[
+        float | None,
+        typer.Option("--speed", metavar="X", help="How fast at most (default: 1 rad/s, 0.08 m/s, or half of max_speed)."),
+    ] = None,
+    acceleration: Annotated[
+        float | None, typer.Option("--acceleration", metavar="X", help="How hard at most (default: 10 rad/s2, or 1 m/s2).")
+    ] = None,
+    tone: Annotated[
+        list[float] | None, typer.Option("--tone", metavar="HZ", help="A frequency to move at; two or more (default: 0.3 to 3).")
+    ] = None,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Simulated rigs: on a manual clock, without waiting; the same numbers each time.")
+    ] = False,
+    write: Annotated[bool, typer.Option("--write/--no-write", help="Write plant: into the module's YAML.")] = True,
+    yes: Annotated[bool, typer.Option("--yes", help="Move a real robot without asking.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder to write (default: onbeat-identify here, numbered if taken)."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")] = False,
+) -> int:
+    """Move the joints of a module one after another, and identify what each makes of its commands.
+
+    Each joint moves around where it stands, from rest to rest, while the others stay. It gets its delay from sending to motion
+    (l_eff) with a 95 % interval, dead time, lag and gain, or the reason why they cannot be told. What was found is written to the
+    module's YAML as plant:, and to a folder as result.json, with a picture and a report.html. action_latency stays the lead that
+    is applied. Ctrl-C ends the motion: the module holds. Exit code 1 when a joint cannot be told.
+    """
+    from onbeat.calibrate.files import check_writable
+    from onbeat.calibrate.identify import excitation_of
+    from onbeat.clock import ManualClock, SystemClock
+    from onbeat.device import copy_rig, simulated_rig_path
+    from onbeat.policy import Rig, load_rig
+    from onbeat.report import run_folder
+
+    request = _request(motion, seconds, amplitude, speed, acceleration, tone)
+    terminal, wall = Terminal(json=json), SystemClock()
+    start_ns = wall.now_ns()
+    path = rig or (_USUAL_RIG if _USUAL_RIG.exists() else simulated_rig_path())
+    ours = path.resolve() == simulated_rig_path().resolve()
+    with run_folder("onbeat-identify", out) as folder:
+        if ours:  # what comes with onbeat is not written to
+            path = copy_rig(path, folder.path("rig"))
+        clock = ManualClock(_START_NS) if fast else SystemClock()
+        machine = load_rig(path, clock)
+        name, target = _module(machine, module)
+        if fast and not target.config.device.startswith(_SIMULATED):
+            raise BadInput(f"--fast is for simulated rigs, and {name} is {target.config.device!r}; leave it out")
+        joints = list(dict.fromkeys(joint)) if joint else list(range(max(target.info.width, 1)))
+        motions = {number: excitation_of(target.config, target.info, number, request) for number in joints}
+        if write and target.config.path is not None:
+            check_writable(target.config.path)
+        if not target.config.device.startswith(_SIMULATED):
+            _ask(name, target.info.unit, motions, yes)
+        found = _move(terminal, Rig({name: target}, clock), name, motions)
+        return _tell(terminal, folder, path, target, found, write, (wall.now_ns() - start_ns) / 1e9)
+
+
+def _request(
+    motion: str,
+    seconds: float,
+    amplitude: float | None,
+    speed: float | None,
+    acceleration: float | None,
+    tones: list[float] | None,
+) -> "Request":
+    from onbeat.calibrate.excitation import MOTIONS, TONES_HZ
+    from onbeat.calibrate.identify import Request
+
+    kind = next((kind for kind in MOTIONS if kind == motion), None)
+    if kind is None:
+        raise BadInput(f"--motion is {motion!r}; it must be {', '.join(MOTIONS[:-1])} or {MOTIONS[-1]}")
+    for option, value in (("--amplitude", amplitude), ("--speed", speed), ("--acceleration", acceleration)):
+        if value is not None and not 0 < value < float("inf"):
+            raise BadInput(f"{option} is {value:g}; it must be a number above 0")
+    return Request(kind, seconds, amplitude, speed, acceleration, tuple(tones) if tones else TONES_HZ)
+
+
+def _module(rig: "Rig", name: str | None) -> "tuple[str, Module]":
+    if name is not None:
+        return name, rig[name]
+    for each, module in rig.modules.items():
+        if module.commanded and not module.takes_poses:
+            return each, module
+    raise BadInput(f"no module of this rig takes joints; it has {', '.join(rig.modules)}")
+
+
+def _ask(name: str, unit: str, motions: "dict[int, Excitation]", yes: bool) -> None:
+    """Say what a real robot is going to do, and wait for a yes."""
+    print(f"{name} is going to move, each joint around where it stands, the others staying:", file=sys.stderr)
+    for joint, motion in motions.items():
+        far = max(-motion.reach[0], motion.reach[1])
+        print(
+            f"  joint {joint}: up to {far:.3g} {unit} to each side, {motion.peak_speed:.3g} {unit}/s and "
+            f"{motion.peak_acceleration:.3g} {unit}/s2, {motion.duration_s:.0f} s of {motion.motion}",
+            file=sys.stderr,
+        )
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise BadInput(f"{name} moves only after a yes; run it in a terminal, or give --yes")
+    if not typer.confirm("Is there room, and a hand at the emergency stop?", err=True):
+        raise BadInput("not confirmed; nothing was opened or moved")
+
+
+def _move(terminal: Terminal, rig: "Rig", name: str, motions: "dict[int, Excitation]") -> "list[JointPlant]":
+    from onbeat.calibrate.identify import check_places, identify_joint
+
+    total_s = sum(motion.duration_s for motion in motions.values())
+    found, passed_s = [], 0.0
+
+    def tell(seconds: float) -> None:
+        nonlocal passed_s
+        advance(int(passed_s + seconds) - int(passed_s))
+        passed_s += seconds
+
+    try:
+        with terminal.progress(f"moving {name}", round(total_s)) as advance, rig:
+            check_places(rig, name, motions)
+            for joint, motion in motions.items():
+                found.append(identify_joint(rig, name, joint, motion, tell))
+    except KeyboardInterrupt:
+        print(f"onbeat: {name} holds where it is", file=sys.stderr)
+        raise
+    return found
+
+
+def _tell(
+    terminal: Terminal,
+    folder: "RunFolder",
+    rig: Path,
+    module: "Module",
+    found: "list[JointPlant]",
+    write: bool,
+    wall_s: float,
+) -> int:
+    """Write the plant and the report, and say what was found."""
+    from onbeat.calibrate.files import write_plant
+    from onbeat.calibrate.identify import known_plant
+    from onbeat.clock import SystemClock
+    from onbeat.device.agreement import lead_agreement
+    from onbeat.report import iso_date
+    from onbeat.report.identify import IdentifyReport
+
+    date, host = iso_date(SystemClock("wall").now_ns()), platform.node()
+    config = module.config
+    told = {joint.joint: known_plant(joint, date, host) for joint in found if joint.plant.accepted}
+    if write and config.path is not None:
+        for number, plant in told.items():
+            write_plant(config.path, number, plant, module=config.name if config.inline else None)
+    written = _final(folder, config.path) if write and told and config.path is not None else None
+    report = IdentifyReport(config, module.info.unit, tuple(found), lead_agreement(config, told), _final(folder, rig), written)
+    run = {"date": date, "host": host, "wall_s": wall_s, "rig": str(report.rig), "folder": str(folder.final)}
+    document = report.document(run)
+    report.write(folder, document)
+    if table := report.table():
+        terminal.table(table.header, table.rows)
+        terminal.say()
+    for sentence in report.sentences():
+        terminal.say(sentence)
+    terminal.say()
+    terminal.say(f"{folder.final}/report.html")
+    terminal.say(f"next: {report.next_command()}")
+    terminal.document(document)
+    return FINDING if report.refused else GOOD
+
+
+def _final(folder: "RunFolder", path: Path) -> Path:
+    """Give where a file will be once the folder has its name."""
+    partial = folder.path(".").resolve()
+    resolved = path.resolve()
+    return folder.final / resolved.relative_to(partial) if resolved.is_relative_to(partial) else path
