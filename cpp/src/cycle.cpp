@@ -26,6 +26,10 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 
+void check_lead(Ns lead_ns) {
+  if (lead_ns < 0) throw BadInput(text("the loop's lead must be >= 0, not %.3f ms", static_cast<double>(lead_ns) * 1e-6));
+}
+
 const Trajectory& present(const std::shared_ptr<const Trajectory>& plan) {
   if (plan == nullptr) throw BadInput("a loop needs a plan");
   return *plan;
@@ -71,6 +75,7 @@ Cycle::Cycle(Period period, std::shared_ptr<const Trajectory> plan, SendLimits l
       plans_(newest_),
       grid_(period),
       limiter_(std::move(limits), width_),
+      follower_(limiter_.limits(), width_, static_cast<double>(period.whole) * 1e-9 + static_cast<double>(period.part) / static_cast<double>(period.parts) * 1e-9),
       target_(width_),
       before_(width_),
       earlier_(width_),
@@ -82,6 +87,7 @@ Cycle::Cycle(Period period, std::shared_ptr<const Trajectory> plan, SendLimits l
   if (options_.phase_ns >= grid_.ceil_period())
     throw BadInput(text("the phase must lie in [0, %.6f) ms, one period, not at %.6f ms", static_cast<double>(grid_.ceil_period()) * 1e-6,
                         static_cast<double>(options_.phase_ns) * 1e-6));
+  if (!(options_.k_ff >= 0 && std::isfinite(options_.k_ff))) throw BadInput(text("k_ff must be finite and >= 0, not %g", options_.k_ff));
   restart(0);
 }
 
@@ -89,7 +95,7 @@ void Cycle::check(const Trajectory& plan, Ns lead_ns) const {
   if (plan.width() != width_) throw BadInput(text("the plan has width %zu and the loop has width %zu", plan.width(), width_));
   if (plan.kind() == Trajectory::Kind::pose && limiter_.smooth())
     throw BadInput("max_acceleration and max_jerk bound joints; of a pose give max_speed and max_angular_speed");
-  if (lead_ns < 0) throw BadInput(text("the loop's lead must be >= 0, not %.3f ms", static_cast<double>(lead_ns) * 1e-6));
+  check_lead(lead_ns);
   if (lead_ns != 0 && plan.lead_ns() != 0)
     throw BadInput(text("the plan's knots are shifted by a lead of %.3f ms and the loop leads by %.3f ms; a lead is applied once: set one of them to 0",
                         static_cast<double>(plan.lead_ns()) * 1e-6, static_cast<double>(lead_ns) * 1e-6));
@@ -99,14 +105,44 @@ Ns Cycle::replace(std::shared_ptr<const Trajectory> plan) {
   const std::lock_guard lock(writers_);
   check(present(plan), newest_.lead_ns);
   newest_.path = std::move(plan);
+  newest_.aim = nullptr;
   ++newest_.id;
+  plans_.publish(newest_);
+  return newest_.id;
+}
+
+Ns Cycle::aim(Aim aim) {
+  if (!follower_.able())
+    throw BadInput("a stream's future is unknown, so its targets are shaped: give the loop limits with max_speed, max_acceleration and max_jerk, all finite");
+  if (aim.position.size() != width_ || (!aim.velocity.empty() && aim.velocity.size() != width_))
+    throw BadInput(text("the target has %zu numbers%s and the loop has width %zu", aim.position.size(),
+                        aim.velocity.empty() ? "" : text(", its velocity %zu,", aim.velocity.size()).c_str(), width_));
+  for (std::size_t i = 0; i < width_; ++i) {
+    if (!std::isfinite(aim.position[i])) throw BadInput(text("column %zu of the target is %g; every number must be finite", i, aim.position[i]));
+    if (!aim.velocity.empty() && !std::isfinite(aim.velocity[i]))
+      throw BadInput(text("column %zu of the target's velocity is %g; every number must be finite", i, aim.velocity[i]));
+  }
+  const std::lock_guard lock(writers_);
+  if (newest_.path->kind() == Trajectory::Kind::pose) throw BadInput("targets of a stream are joints; poses are not shaped, so schedule them");
+  if (newest_.aim != nullptr) {
+    if (aim.t_ns == newest_.aim->t_ns) return newest_.id;
+    if (aim.t_ns < newest_.aim->t_ns)
+      throw BadInput(text("the target is %.3f ms older than the newest one of its stream; give targets in the order of time",
+                          milliseconds(aim.t_ns, newest_.aim->t_ns)));
+  } else {
+    ++newest_.id;
+  }
+  newest_.aim = std::make_shared<const Aim>(std::move(aim));
   plans_.publish(newest_);
   return newest_.id;
 }
 
 void Cycle::set_lead(Ns lead_ns) {
   const std::lock_guard lock(writers_);
-  check(*newest_.path, lead_ns);
+  if (newest_.aim == nullptr)
+    check(*newest_.path, lead_ns);
+  else
+    check_lead(lead_ns);
   newest_.lead_ns = lead_ns;
   plans_.publish(newest_);
 }
@@ -136,6 +172,7 @@ void Cycle::restart(Ns start_ns) noexcept {
   else
     limiter_.forget();
   placed_ = false;
+  in_step_ = false;
   stretch_left_ = 0;
   shortest_ = shortest_before_ = kUnknown;
 }
@@ -171,7 +208,10 @@ bool Cycle::begin(Ns wake_ns, Ns sent_ns) noexcept {
   // Never more than one period: after a stall the device still sees one step, and a step of n periods is a jump.
   const Ns elapsed_ns = std::max<Ns>(reference_ns_ - last_reference_ns_, 0);
   dt_s_ = static_cast<double>(std::min(elapsed_ns, grid_.ceil_period())) * 1e-9;
-  if (elapsed_ns > kGap * grid_.ceil_period()) limiter_.rest();
+  if (elapsed_ns > kGap * grid_.ceil_period()) {
+    limiter_.rest();
+    in_step_ = false;
+  }
   evaluate(plan);
   return true;
 }
@@ -180,13 +220,17 @@ void Cycle::see(const PlanCell& plan) noexcept {
   plan_id_ = plan.id;
   seen_ns_ = reference_ns_;
   frozen_ = false;
+  in_step_ = false;
+  follower_.forget();
   // One knot is a place to stay, not a plan that ended.
-  ended_ = plan.path->start_ns() < plan.path->end_ns() && record_.t_eff_ns > plan.path->end_ns();
+  ended_ = plan.aim == nullptr && plan.path->start_ns() < plan.path->end_ns() && record_.t_eff_ns > plan.path->end_ns();
 }
 
 void Cycle::evaluate(const PlanCell& plan) noexcept {
-  const bool stale = options_.stale_ns >= 0 && reference_ns_ - seen_ns_ > options_.stale_ns;
+  const Ns fresh_ns = plan.aim == nullptr ? seen_ns_ : plan.aim->t_ns;
+  const bool stale = options_.stale_ns >= 0 && difference_ns(fresh_ns, reference_ns_) > options_.stale_ns;
   if (ended_ || stale) record_.flags |= kStalePlan;
+  if (plan.aim != nullptr) return follow_stream(plan, stale);
   if ((frozen_ || stale) && limiter_.has_last()) return stop_moving();
   const Trajectory& path = *plan.path;
   const Ns past_end_ns = difference_ns(path.end_ns(), record_.t_eff_ns);
@@ -202,6 +246,41 @@ void Cycle::evaluate(const PlanCell& plan) noexcept {
     moved = limiter_.limit(target_.data(), dt_s_, before_.data(), earlier_.data());
   }
   if (!moved) return;
+  record_.flags |= kLimited;
+  add(limited_, 1);
+}
+
+void Cycle::follow_stream(const PlanCell& plan, bool stale) noexcept {
+  follower_.take(*plan.aim);
+  // A stream begins from what was sent; where nothing was, from the plan before it.
+  if (!limiter_.has_last()) {
+    plan.path->at(record_.t_eff_ns, target_.data());
+    limiter_.place(target_.data());
+  }
+  if (frozen_ || stale || !(dt_s_ > 0)) {
+    in_step_ = false;
+    return stop_moving();
+  }
+  in_step_ = in_step_ || follower_.begin(limiter_, dt_s_);
+  const double lead_s = options_.k_ff * seconds(reference_ns_, record_.t_eff_ns);
+  bool limited = true;
+  if (in_step_) {
+    limited = follower_.step(reference_ns_, lead_s, dt_s_, target_.data());
+    in_step_ = limiter_.within(target_.data(), dt_s_);
+    for (std::size_t i = 0; i < width_; ++i) before_[i] = follower_.speed(i) * dt_s_;
+  } else {
+    for (std::size_t i = 0; i < width_; ++i) target_[i] = follower_.aimed(i, reference_ns_, lead_s).position, before_[i] = 0.0;
+  }
+  if (!in_step_) {
+    // What was sent last does not fit into such a motion: the limiter brings it nearer, as if the target went on like this.
+    for (std::size_t i = 0; i < width_; ++i) {
+      const double step = before_[i];
+      before_[i] = target_[i] - step;
+      earlier_[i] = before_[i] - step;
+    }
+    limited |= limiter_.limit(target_.data(), dt_s_, before_.data(), earlier_.data());
+  }
+  if (!limited) return;
   record_.flags |= kLimited;
   add(limited_, 1);
 }
@@ -236,6 +315,7 @@ void Cycle::extrapolate(Ns past_end_ns) noexcept {
 
 Ns Cycle::end(Ns done_ns, SendResult result) noexcept {
   record_.done_ns = done_ns;
+  in_step_ = in_step_ && result == SendResult::sent;
   if (result == SendResult::sent) {
     limiter_.sent(target_.data(), dt_s_);
     last_reference_ns_ = reference_ns_;

@@ -16,6 +16,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1.0 + 1e-9;
 constexpr double kUlp = 4e-16;
 constexpr double kSlack = 1.0 + 1e-6;  // of acceleration and jerk: second and third differences of instants in whole nanoseconds
+constexpr double kJerkSlack = 1.0 + 1e-4;  // of a step that was shaped: the periods of a grid differ by a nanosecond
 constexpr double kMostAcceleration = 1e12;  // stands for "no bound" of one column: infinity less infinity is no number
 // How much of the acceleration brakes on the way back to the path; what is left follows the path's own and turns it round in time.
 constexpr double kBrake = 0.88;
@@ -110,6 +111,19 @@ bool SendLimiter::limit(double* target, double dt_s, const double* before, const
     moved |= catch_up(i, target[i], dt_s, std::clamp(before[i], lower, upper), std::clamp(earlier[i], lower, upper));
   }
   return moved;
+}
+
+bool SendLimiter::within(const double* target, double dt_s) const noexcept {
+  if (!(dt_s > 0)) return false;
+  for (std::size_t i = 0; i < width_; ++i) {
+    const double noise = kUlp * (std::abs(last_[i]) + std::abs(target[i])) / dt_s;
+    const double speed = (target[i] - last_[i]) / dt_s, acceleration = (speed - speed_[i]) / dt_s;
+    if (inside(i, target[i]) != target[i] || std::abs(speed) > bound_of(limits_.max_speed, i) * kRounding + noise ||
+        std::abs(acceleration) > bound_of(limits_.max_acceleration, i) * kSlack + 4 * noise / dt_s ||
+        std::abs(acceleration - acceleration_[i]) > bound_of(limits_.max_jerk, i) * dt_s * kJerkSlack + 16 * noise / dt_s)
+      return false;
+  }
+  return true;
 }
 
 bool SendLimiter::keep_in_range(double* target, std::size_t columns) const noexcept {

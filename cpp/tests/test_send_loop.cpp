@@ -5,9 +5,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <thread>
@@ -119,6 +121,36 @@ void writers_readers_and_the_thread_together() {
   }
 }
 
+// One thread streams, one replaces plans and leads: the loop goes from one to the other within the limits, and never to the heap.
+void streams_and_plans_in_turn() {
+  const double endless = std::numeric_limits<double>::infinity();
+  const SendLimits limits{{3.0, 3.0}, {}, {}, endless, {20.0, 20.0}, {400.0, 400.0}};
+  CycleOptions options;
+  options.stale_ns = 5 * kMs;
+  const auto cycle = std::make_shared<Cycle>(kTwoKilohertz, at_rest(0.0), limits, 0, OnLate::skip, 1 << 14, options);
+  const auto sink = std::make_shared<WatchedSink>(UINT64_MAX);
+  SendLoop loop(cycle, sink, RealtimeRequest{}, 0);
+  loop.start();
+  std::thread plans([&] {
+    for (int i = 0; i < 500; ++i) {
+      cycle->replace(at_rest(0.001 * i));
+      cycle->set_lead(i);
+      std::this_thread::yield();
+    }
+  });
+  Ns last = 0;
+  for (int i = 0; i < 5000 || sink->sends.load() < 200; ++i) {
+    const Ns now = std::max(monotonic_ns(), last + 1);
+    last = now;
+    const double at = 0.0001 * (i % 1000);
+    cycle->aim({now, {at, at}, i % 2 == 0 ? std::vector<double>{} : std::vector<double>{0.1, 0.1}});
+  }
+  plans.join();
+  loop.stop();
+  CHECK(!sink->torn());
+  CHECK(heap_calls.load() == 0);
+}
+
 void failing_sink_stops_the_loop_within_one_cycle() {
   const auto cycle = cycle_of();
   const auto sink = std::make_shared<WatchedSink>(7);
@@ -225,6 +257,7 @@ void reader_that_stops_and_goes_on_gets_whole_frames() {
 
 int main() {
   writers_readers_and_the_thread_together();
+  streams_and_plans_in_turn();
   failing_sink_stops_the_loop_within_one_cycle();
   many_starts_and_stops();
   letting_go_of_a_running_loop_stops_it();

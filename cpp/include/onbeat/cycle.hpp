@@ -12,6 +12,7 @@
 #include "onbeat/latest.hpp"
 #include "onbeat/ring.hpp"
 #include "onbeat/send_limiter.hpp"
+#include "onbeat/stream_follower.hpp"
 #include "onbeat/time.hpp"
 #include "onbeat/trajectory.hpp"
 
@@ -54,7 +55,7 @@ enum Flag : Ns {
   kWouldBlock = 32,   // the sink could not take it; nothing was sent
   kNoFifo = 64,       // the thread runs without SCHED_FIFO
   kDeviceError = 128,  // the sink failed; the loop stops
-  kStalePlan = 256,   // the plan had ended before its first cycle, or nobody has replaced it for too long
+  kStalePlan = 256,   // the plan had ended before its first cycle, or nobody has replaced it, or aimed, for too long
 };
 
 // What one cycle did: one cache line, eight int64, as Python sees it.
@@ -81,8 +82,9 @@ struct CycleCounts {
 struct CycleOptions {
   static constexpr Ns kNever = -1;
   Ns extrapolate_ns = kNever;  // beyond a plan's end: so long at the last speed, then down to rest; never: its end is a place to stay
-  Ns stale_ns = kNever;        // a plan that was not replaced for so long is given up: down to rest
+  Ns stale_ns = kNever;        // a plan that was not replaced, or a stream whose newest target is older, is given up: down to rest
   Ns phase_ns = kNever;        // the grid is the clock's own, shifted by this; never: it begins where the loop is started
+  double k_ff = 1.0;           // the share of the lead by which a stream's targets are carried on
 };
 
 class Cycle {
@@ -91,8 +93,9 @@ class Cycle {
   Cycle(Period period, std::shared_ptr<const Trajectory> plan, SendLimits limits, Ns lead_ns, OnLate on_late, std::size_t record_capacity,
         CycleOptions options = {});
 
-  // Writers: any thread, one at a time by a mutex that the cycle itself never takes. Both throw BadInput.
+  // Writers: any thread, one at a time by a mutex that the cycle itself never takes. They throw BadInput.
   Ns replace(std::shared_ptr<const Trajectory> plan);  // returns the plan's id
+  Ns aim(Aim aim);  // the newest target of a stream, which takes over from a plan; returns the stream's id, counted with the plans
   void set_lead(Ns lead_ns);
 
   // The sending side: one thread. Nothing here allocates, locks, throws or frees.
@@ -122,15 +125,18 @@ class Cycle {
   [[nodiscard]] std::size_t record_bytes() const noexcept { return records_.bytes(); }
 
  private:
+  // All that the writers say, in one cell: so it takes effect in the order in which it was said.
   struct PlanCell {
     std::shared_ptr<const Trajectory> path;
     Ns id = 0;
     Ns lead_ns = 0;
+    std::shared_ptr<const Aim> aim{};  // null: the path is followed
   };
 
   void check(const Trajectory& plan, Ns lead_ns) const;
   void see(const PlanCell& plan) noexcept;
   void evaluate(const PlanCell& plan) noexcept;
+  void follow_stream(const PlanCell& plan, bool stale) noexcept;
   void look_back(const Trajectory& path) noexcept;
   void stop_moving() noexcept;
   void extrapolate(Ns past_end_ns) noexcept;
@@ -157,6 +163,8 @@ class Cycle {
   Ns last_t_eff_ns_ = 0;
   double dt_s_ = 0.0;    // since the last target that was sent, at most one period
   SendLimiter limiter_;
+  StreamFollower follower_;
+  bool in_step_ = false;  // the last target that was sent is where the follower stands
   std::vector<double> target_, before_, earlier_;
   std::vector<double> at_;
   bool placed_ = false;

@@ -24,11 +24,18 @@ struct ShaperLimits {
 // not, at worst into the stop itself. So the limits hold whatever the targets do.
 class JointShaper {
  public:
-  JointShaper(const ShaperLimits& limits, double dt_s) noexcept : range_{limits.lower, limits.upper}, dt_s_(dt_s) {
+  JointShaper(const ShaperLimits& limits, double dt_s) noexcept
+      : range_{limits.lower, limits.upper}, fastest_(kUsed * limits.max_speed), hardest_(kUsed * limits.max_acceleration), quickest_(kUsed * limits.max_jerk) {
+    pace(dt_s);
+  }
+
+  // The period of the steps from now on.
+  void pace(double dt_s) noexcept {
+    dt_s_ = dt_s;
     // A millionth of a limit is left to rounding, and what would be passed within one step is not used.
-    speed_ = kUsed * limits.max_speed;
-    acceleration_ = std::min(kUsed * limits.max_acceleration, speed_ / dt_s);
-    jerk_ = std::min(kUsed * limits.max_jerk, acceleration_ / dt_s);
+    speed_ = fastest_;
+    acceleration_ = std::min(hardest_, speed_ / dt_s);
+    jerk_ = std::min(quickest_, acceleration_ / dt_s);
     smoothing_ = 1 - std::exp(-dt_s / kSmoothing);
     forgetting_ = std::exp(-dt_s / kForgetting);
     const double slower = std::min(1.0, kFastest / (kFromAcceleration * dt_s));
@@ -44,20 +51,30 @@ class JointShaper {
            speed_when_released(state) <= speed_ * (1 + kDust) && -speed_when_released(mirrored(state)) >= -speed_ * (1 + kDust) &&
            stops_inside(state);
   }
+  // The nearest motion that the limits of speed, acceleration and jerk allow.
+  [[nodiscard]] JointState admissible(const JointState& state) const noexcept {
+    const double velocity = std::clamp(state.velocity, -speed_, speed_);
+    const double highest = std::min(acceleration_, std::sqrt(2 * jerk_ * (speed_ - velocity)));
+    const double lowest = std::max(-acceleration_, -std::sqrt(2 * jerk_ * (speed_ + velocity)));
+    return {state.position, velocity, std::clamp(state.acceleration, lowest, highest)};
+  }
   void begin(const JointState& state) noexcept {
     state_ = state;
-    smooth_ = hardest_ = 0;
+    smooth_ = needed_ = 0;
   }
 
-  // The target's motion is that at the end of the step; out of range it is a place at the end of the range.
-  void step(const JointState& target) noexcept {
+  // The target's motion is that at the end of the step; out of range it is a place at the end of the range. True when a limit bent it.
+  bool step(const JointState& target) noexcept {
     const double place = std::clamp(target.position, range_[0], range_[1]);
-    const double jerk = allowed(wanted(place == target.position ? led(target) : JointState{place, 0.0, 0.0}));
-    if (stays_inside(jerk))
+    const double asked = wanted(place == target.position ? led(target) : JointState{place, 0.0, 0.0});
+    const double jerk = allowed(asked);
+    const bool inside = stays_inside(jerk);
+    if (inside)
       state_ = state_.after(dt_s_, jerk);
     else
       brake(jerk);
     state_.position = std::clamp(state_.position, range_[0], range_[1]);  // of a rounding
+    return std::abs(jerk - asked) > kDust * jerk_ || !inside || place != target.position;
   }
 
  private:
@@ -74,8 +91,8 @@ class JointShaper {
   // its hardest acceleration of late, smoothed so that one noisy sample does not count, comes near the limit.
   [[nodiscard]] JointState led(const JointState& target) noexcept {
     smooth_ += smoothing_ * (std::min(std::abs(target.acceleration), kMost * acceleration_) - smooth_);
-    hardest_ = std::max(smooth_, forgetting_ * hardest_);
-    const double part = std::clamp((kNotLed - hardest_ / acceleration_) / (kNotLed - kLed), 0.0, 1.0);
+    needed_ = std::max(smooth_, forgetting_ * needed_);
+    const double part = std::clamp((kNotLed - needed_ / acceleration_) / (kNotLed - kLed), 0.0, 1.0);
     return {target.position, part * target.velocity, part * target.acceleration};
   }
 
@@ -153,9 +170,10 @@ class JointShaper {
   }
 
   std::array<double, 2> range_;
-  double dt_s_, speed_ = 0, acceleration_ = 0, jerk_ = 0;
+  double fastest_, hardest_, quickest_;  // the limits, and below what is used of them in steps of this length
+  double dt_s_ = 0, speed_ = 0, acceleration_ = 0, jerk_ = 0;
   double from_position_ = 0, from_velocity_ = 0, from_acceleration_ = 0;
-  double smoothing_ = 0, forgetting_ = 0, smooth_ = 0, hardest_ = 0;
+  double smoothing_ = 0, forgetting_ = 0, smooth_ = 0, needed_ = 0;
   JointState state_;
 };
 

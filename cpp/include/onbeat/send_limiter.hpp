@@ -31,6 +31,8 @@ class SendLimiter {
 
   [[nodiscard]] bool has_last() const noexcept { return has_last_; }
   [[nodiscard]] const double* last() const noexcept { return last_.data(); }
+  [[nodiscard]] double speed(std::size_t column) const noexcept { return speed_[column]; }  // of the last step
+  [[nodiscard]] double acceleration(std::size_t column) const noexcept { return acceleration_[column]; }
   void forget() noexcept;                    // nothing was sent
   void place(const double* at) noexcept;     // as if `at` had been sent a long time ago
   void rest() noexcept;                      // the device stands at the last target: a gap between sends was that long
@@ -38,6 +40,9 @@ class SendLimiter {
   // Move `target` into the bounds; true when it had to be moved. `before` and `earlier` are where the path was dt and 2 dt ago.
   bool limit(double* target, double dt_s, const double* before, const double* earlier) noexcept;
   bool limit_pose(double* target, double dt_s) noexcept;
+  // Whether a step to `target` is within all bounds, and a range that was left is not left further; whether it can be stopped after
+  // that is for the caller to know.
+  [[nodiscard]] bool within(const double* target, double dt_s) const noexcept;
 
   // Write the next target of a stream without a path: go on at the speed of the last step, or brake. From the command history only.
   void go_on(double* target, double dt_s) noexcept;

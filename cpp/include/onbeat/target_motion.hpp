@@ -30,8 +30,14 @@ class TargetMotion {
     const bool same = known_ && std::memcmp(last_.data(), target, bytes) == 0 &&
                       (velocity == nullptr || std::memcmp(given_.data(), velocity, bytes) == 0);
     if (same) return;
-    const double interval = static_cast<double>(age_) * dt_s_;
-    const bool moving = known_ && interval <= kLongest && age_ <= 2 * usual_;
+    sample(target, velocity, static_cast<double>(age_) * dt_s_);
+    age_ = 0;
+  }
+  [[nodiscard]] JointState now(std::size_t joint) const noexcept { return at(joint, static_cast<double>(age_) * dt_s_); }
+
+  // A sample that is `interval` later than the one before it; velocity may be null.
+  void sample(const double* target, const double* velocity, double interval) noexcept {
+    const bool moving = known_ && interval <= kLongest && interval <= kLost * usual_;
     for (std::size_t k = 0; k < last_.size(); ++k) {
       const double v = velocity == nullptr ? 0.0 : velocity[k];
       if (!moving)
@@ -43,21 +49,25 @@ class TargetMotion {
       last_[k] = target[k];
       given_[k] = v;
     }
-    usual_ = known_ ? age_ : 0;
-    carried_ = moving ? age_ + age_ / 2 : 0;
-    age_ = 0;
+    usual_ = moving && moving_ ? std::max(interval, kLess * usual_) : known_ ? interval : 0;
+    carried_ = moving ? kCarried * usual_ : 0;
     known_ = true;
+    moving_ = moving;
   }
 
-  [[nodiscard]] JointState now(std::size_t joint) const noexcept {
-    if (age_ > carried_) return {last_[joint], 0.0, 0.0};
-    return joints_[joint].after(static_cast<double>(age_) * dt_s_, 0.0);
+  // The motion so long after the newest sample, or before it.
+  [[nodiscard]] JointState at(std::size_t joint, double age) const noexcept {
+    if (std::abs(age) > carried_) return {last_[joint], 0.0, 0.0};
+    return joints_[joint].after(age, 0.0);
   }
 
  private:
   // Samples further apart are no motion but a new place to be; s.
   static constexpr double kLongest = 0.1;
   static constexpr double kMemory = 0.012;  // s
+  // Of the usual interval: up to which the next sample may be late and still be one of the same motion, so that one may be lost; for
+  // how long a sample is carried on (sums of periods round); and what is left of it at a sample that comes sooner.
+  static constexpr double kLost = 2.5, kCarried = 1.5 * (1 + 1e-9), kLess = 0.8;
   static constexpr double kNoMotion = 1e100;
 
   [[nodiscard]] static JointState filtered(const JointState& before, double interval, double target, double fastest) noexcept {
@@ -78,9 +88,9 @@ class TargetMotion {
   double dt_s_;
   std::vector<double> fastest_, last_, given_;
   std::vector<JointState> joints_;  // at the last sample
-  // In periods: since the last sample, between the last two, and for how long the last one is carried on.
-  std::size_t age_ = 0, usual_ = 0, carried_ = 0;
-  bool known_ = false;
+  std::size_t age_ = 0;  // in periods, since the last sample
+  double usual_ = 0, carried_ = 0;  // s between samples of late, and for how long the last one is carried on
+  bool known_ = false, moving_ = false;
 };
 
 }  // namespace onbeat

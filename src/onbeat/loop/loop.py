@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onbeat._core import Cycle
+from onbeat._core import Cycle, monotonic_ns
 from onbeat.errors import BadInput, DeviceError
 from onbeat.loop.cycle import LoopStatus, as_records
 from onbeat.loop.native import NativeLoop
@@ -23,6 +23,9 @@ from onbeat.units import to_ns
 __all__ = ("SendLoop",)
 
 _Columns = NDArray[np.float64]
+# An instant further from now than these was read on another clock.
+_AHEAD_NS = 100_000_000
+_BEHIND_NS = 10_000_000_000
 
 
 class SendLoop:
@@ -53,10 +56,12 @@ class SendLoop:
         extrapolate_s: What a plan's end means. None: a place to stay, which is held. A number: the stream was cut there; the loop
             goes on for so long at the speed of the last targets that were sent, then comes to rest within `max_acceleration`,
             which it needs (EXTRAPOLATED), and stays there (HELD).
-        stale_s: A plan that was not replaced for so long is given up: the loop comes to rest likewise until the next replace
-            (STALE_PLAN). Without `max_acceleration` it repeats the last target. None: a plan is good for ever.
+        stale_s: A plan that was not replaced for so long, or a stream whose newest target is older, is given up: the loop comes
+            to rest likewise until the next replace or aim (STALE_PLAN). Without `max_acceleration` it repeats the last target.
+            None: a plan is good for ever, and the last target of a stream is a place to stay.
         phase_s: Put the deadlines at whole periods of the monotonic clock plus this, so that several loops of one rate keep their
             distances; less than a period. None: the grid begins where the loop starts.
+        k_ff: The share of the lead by which the targets of a stream (`aim`) are carried on; 1 for all.
 
     Raises:
         BadInput: an argument out of range, widths that differ, or a lead in both the plan and the loop.
@@ -77,6 +82,7 @@ class SendLoop:
         extrapolate_s: float | None = None,
         stale_s: float | None = None,
         phase_s: float | None = None,
+        k_ff: float = 1.0,
     ) -> None:
         check_request(priority, cpu)
         whole_ns, part, parts = _period(rate_hz)
@@ -85,7 +91,7 @@ class SendLoop:
         durations = [None if given is None else to_ns(given) for given in (extrapolate_s, stale_s, phase_s)]
         settings: tuple[Any, ...] = (
             *(whole_ns, part, parts, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity),
-            *(acceleration, jerk, *durations),
+            *(acceleration, jerk, *durations, k_ff),
         )
         self._cycle: Cycle | ProcessLoop
         self._runner: NativeLoop | SoftLoop | ProcessLoop
@@ -145,6 +151,54 @@ class SendLoop:
             BadInput: another width, or a lead in both the plan and the loop.
         """
         return self._cycle.replace(plan)
+
+    def aim(self, target: ArrayLike, velocity: ArrayLike | None = None, t_ns: int | None = None) -> int:
+        """Follow a stream of targets whose future is unknown, as a hand sends it: this is its newest one.
+
+        From the next cycle on the loop goes to q + qdot * age + k_ff * qdot * lead, shaped within the limits (see
+        `onbeat.motion.OnlineShaper`), from where it is and as it moves; `replace` takes over from it likewise. Before anything
+        was sent it begins at rest where the plan is. Targets that come faster than the loop's rate replace each other. May be
+        called from any thread; it never waits for the loop, nor the loop for it.
+
+        Args:
+            target: q, where to be at `t_ns`. Shape (width,), joints.
+            velocity: qdot, how fast the target moves then, units a second. Shape (width,). None: estimated from the targets,
+                which lags more; until the third target, and after a pause, a target is then a place.
+            t_ns: When the target was true, on the monotonic clock (by hand: on that of the cycles). None: now.
+
+        Returns:
+            The stream's id in the records, counted with those of the plans; the same for every target until a `replace`.
+
+        Raises:
+            BadInput: limits that lack max_speed, max_acceleration or max_jerk; a loop of poses; another width; not finite; older
+                than the newest target; stamped on another clock; no t_ns where the loop does not run.
+        """
+        goal = np.asarray(target, dtype=np.float64)
+        rate = None if velocity is None else np.asarray(velocity, dtype=np.float64)
+        return self._here().aim(self._instant(t_ns, "target"), goal, rate)
+
+    def _here(self) -> Cycle:
+        """Give the cycle, where it is in this process."""
+        if isinstance(self._cycle, ProcessLoop):
+            raise BadInput("the device of this loop lives in a process of its own, which follows plans only; use DeviceSink")
+        return self._cycle
+
+    def _instant(self, t_ns: int | None, what: str) -> int:
+        """Give when something was true. The clock of a loop that runs is the monotonic one: one far from now is not on it."""
+        if not self._runner.running:
+            if t_ns is None:
+                raise BadInput(f"the loop does not run, so its clock is not known; start it, or give the {what}'s t_ns")
+            return t_ns
+        now_ns = monotonic_ns()
+        if t_ns is None:
+            return now_ns
+        if not -_BEHIND_NS <= t_ns - now_ns <= _AHEAD_NS:
+            side = "ahead of" if t_ns > now_ns else "behind"
+            raise BadInput(
+                f"the {what} is stamped {abs(t_ns - now_ns) / 1e9:.1f} s {side} now on this machine's monotonic clock; "
+                "map it to that clock first"
+            )
+        return t_ns
 
     def set_lead(self, lead_s: float) -> None:
         """Look `lead_s` further than the deadline into the plan, from the next cycle on.
