@@ -13,6 +13,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::array<double, 6> kAccelerations{3e-10, 1e-9, 3e-9, 1e-8, 3e-8, 1e-7};
 // When no line fits all that is remembered, the rate has changed: how much of the newest is kept, seconds.
 constexpr std::array<double, 9> kWindows{kInfinity, 32, 16, 8, 4, 2, 1, 0.5, 0.3};
+constexpr Ns kRounded = 1;
 constexpr double kOldest = 600.0;
 constexpr double kFloorWindow = 8.0;
 constexpr double kFloorMemory = 128.0;
@@ -80,7 +81,10 @@ ClockNews ClockModel::add(Ns t1, Ns t2, Ns t3, Ns t4, Ns server_bound, Ns straye
 
 // Narrow the hard interval. Returns whether everything begins anew: at the first exchange, and after a step.
 bool ClockModel::harden(Ns t1, Ns upper_ns, Ns t4, Ns lower_ns, Ns strayed, ClockNews& news) {
-  const Ns high = upper_ns + aged(drift_bound_, t1, t4) + strayed;  // true at t1, carried to t4
+  // A stamp is a reading rounded down: the probe may have arrived, and the reply too, a nanosecond later than it says. Without
+  // delay (in simulations, on coarse counters) that decides whether two exchanges contradict each other.
+  lower_ns -= kRounded;
+  const Ns high = upper_ns + kRounded + aged(drift_bound_, t1, t4) + strayed;  // true at t1, carried to t4
   const bool first = !known_;
   if (!first) {
     const Ns grown = aged(drift_bound_, hard_ns_, t4) + strayed;

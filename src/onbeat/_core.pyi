@@ -85,6 +85,9 @@ class SteadyClock:
         Read it at this machine's monotonic clock; NotSynced before the first update.
         """
 
+    def look(self) -> tuple[int, int]:
+        """The monotonic clock and the reading at that instant."""
+
     def read_ns(self, now_ns: int) -> int:
         """Read it at an instant of ours that is given."""
 

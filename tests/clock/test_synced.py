@@ -1,9 +1,10 @@
+import sys
 import threading
 
 import pytest
 
 from onbeat.clock import Clock, ClockMap, ManualClock, SyncedClock, SystemClock
-from onbeat.errors import EpochChanged, NotSynced
+from onbeat.errors import BadInput, EpochChanged, NotSynced
 
 S = 1_000_000_000
 
@@ -116,3 +117,91 @@ def test_readers_beside_updates_never_see_it_go_back() -> None:
     for reader in readers:
         reader.join()
     assert worst == [0]
+
+
+class Watched(ClockMap):
+    """A map that lets a test look from inside an update, where another thread may come in."""
+
+    clock: SyncedClock
+    seen: list[object]
+
+    def offset_at_ns(self, t_ns: int) -> int:
+        self.seen.extend((self.clock.bound_ns(), self.clock.now_ns()))
+        with pytest.raises(NotSynced):
+            self.clock.require(1.0)
+        with pytest.raises(NotSynced):
+            self.clock.wall_ns()
+        return ClockMap.offset_at_ns(self, t_ns)
+
+
+def test_reader_inside_the_first_update_gets_unsynced_time() -> None:
+    clock = SyncedClock("robot", ManualClock(5), allow_unsynced=True)
+    watched = Watched("local", "robot", 0, 1000)
+    object.__setattr__(watched, "clock", clock)
+    object.__setattr__(watched, "seen", [])
+    clock.update(watched, wall_minus_reference_ns=7, wall_apart_ns=0)
+    assert watched.seen == [None, 5]
+    assert clock.now_ns() == 1005
+
+
+def test_many_threads_are_not_refused_for_each_others_readings() -> None:
+    clock = SyncedClock("robot")
+    local = SystemClock()
+    clock.update(chart(local.now_ns(), 0))
+    end_ns = local.now_ns() + S
+    refused: list[str] = []
+
+    def read() -> None:
+        while local.now_ns() < end_ns:
+            try:
+                clock.require(0.0005)
+            except NotSynced as error:
+                refused.append(str(error))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        readers = [threading.Thread(target=read) for _ in range(8)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert refused == []
+
+
+def test_reading_that_is_given_is_the_one_that_was_judged() -> None:
+    class Stopping(ManualClock):
+        """The process is stopped after each look at the clock."""
+
+        def now_ns(self) -> int:
+            now = super().now_ns()
+            self.advance_ns(100 * S)
+            return now
+
+    local = Stopping(0)
+    clock = SyncedClock("robot", local)
+    clock.update(chart(0, 0, bound_ns=1000))
+    assert clock.require(0.021) == 100 * S  # known to 20 ms by then, and to 40 ms after the next stop
+
+
+def test_sleeper_wakes_when_the_reference_is_set_past_its_instant() -> None:
+    class Setting(ManualClock):
+        """The reference is set an hour forward during the first sleep."""
+
+        def sleep_until_ns(self, t_ns: int) -> None:
+            super().sleep_until_ns(t_ns)
+            clock.update(chart(t_ns, 3600 * S, epoch=1))
+
+    local = Setting(0)
+    clock = SyncedClock("robot", local)
+    clock.update(chart(0, 0))
+    clock.sleep_until_ns(60 * S)
+    assert local.now_ns() <= S // 10
+
+
+def test_offset_of_two_lifetimes_is_refused() -> None:
+    clock = SyncedClock("robot", ManualClock(0))
+    with pytest.raises(BadInput, match="73 years"):
+        clock.update(chart(0, 2**62))

@@ -29,7 +29,7 @@ class SteadyClock {
       const Ns here = std::max(at(now), last_.load(std::memory_order_relaxed));
       if (!new_epoch || here > target) value = here;
     }
-    const double rest = static_cast<double>(target - value);
+    const double rest = static_cast<double>(difference_ns(value, target));
     const double first = std::clamp(skew + rest / kCloseIn, -kMostRate, kMostRate);
     const double closing = first - skew;
     const double until = rest == 0.0 || closing * rest <= 0.0 ? 0.0 : std::min(rest / closing, 9e17);

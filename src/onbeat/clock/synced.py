@@ -10,6 +10,8 @@ from onbeat.units import to_ns
 
 __all__ = ("SyncedClock",)
 
+_LONGEST_SLEEP_NS = 100_000_000
+
 
 class SyncedClock:
     """A clock that follows a reference; it is a `Clock`, so everything in onbeat runs on it.
@@ -48,14 +50,16 @@ class SyncedClock:
             wall_apart_ns: The reference's wall time minus ours: tells whether they count on different time scales.
         """
         now_ns = self.local.now_ns()
+        offset_ns = map.offset_at_ns(now_ns)
         new_epoch = self._map is None or self._map.epoch != map.epoch
+        # A reader may come in between: with the map of a new epoch and a reading of the old one the bound says how far it is off.
+        self._map = map
+        self._ended = False
+        self._steady.update(now_ns, offset_ns, map.skew_ppb * 1e-9, new_epoch)
         if wall_minus_reference_ns is not None:
             self._wall_minus_reference_ns = wall_minus_reference_ns
         if wall_apart_ns is not None:
             self._scales = time_scales_apart(wall_apart_ns)
-        self._map = map
-        self._ended = False
-        self._steady.update(now_ns, map.offset_at_ns(now_ns), map.skew_ppb * 1e-9, new_epoch)
 
     def end_epoch(self) -> None:
         """Say that the reference's time line has ended (it was restarted): until the next map `bound_ns` and `map` are None and
@@ -79,24 +83,19 @@ class SyncedClock:
         Raises:
             NotSynced: there was no map yet, and unsynced time was not asked for.
         """
-        if self._map is None and self.allow_unsynced:
+        if self.allow_unsynced and not self._steady.set:
             return self.local.now_ns()
         return self._steady.now_ns() if self._native else self._steady.read_ns(self.local.now_ns())
 
     def sleep_until_ns(self, t_ns: int) -> None:
-        """Sleep until the reference's time is t_ns or later."""
+        """Sleep until the reference's time is t_ns or later; when the reference is set forward, to 0.1 s."""
         while (remaining_ns := t_ns - self.now_ns()) > 0:
-            self.local.sleep_until_ns(self.local.now_ns() + remaining_ns)
+            self.local.sleep_until_ns(self.local.now_ns() + min(remaining_ns, _LONGEST_SLEEP_NS))
 
     def bound_ns(self) -> int | None:
         """Give the half-width that holds the reading now: the map's, and what is not closed yet; None without a map."""
         chart = self.map
-        if chart is None:
-            return None
-        local_ns = self.local.now_ns()
-        reading_ns = self._steady.read_ns(local_ns)
-        low_ns, high_ns = chart.interval_at_ns(local_ns)
-        return max(local_ns + high_ns - reading_ns, reading_ns - local_ns - low_ns, 0)
+        return None if chart is None or not self._steady.set else self._bound(chart, *self._look())
 
     def require(self, max_error_s: float, epoch: int | None = None) -> int:
         """Read the reference's time if it is known that well.
@@ -109,24 +108,37 @@ class SyncedClock:
             NotSynced: it was never synchronised, its time line has ended, or the bound is wider now.
             EpochChanged: the reference was set since that epoch.
         """
-        bound_ns = self.bound_ns()
-        if bound_ns is None and self._ended:
-            raise NotSynced(f"{self.id!r} was restarted and its new time line is not known yet; wait for the next exchange")
-        if bound_ns is None:
+        chart, ended = self._map, self._ended
+        if chart is None or not self._steady.set:
             raise NotSynced(
                 f"{self.id!r} has not been synchronised yet; wait for the first exchange, or pass allow_unsynced=True"
             )
-        if epoch is not None and epoch != self.epoch:
+        if ended:
+            raise NotSynced(f"{self.id!r} was restarted and its new time line is not known yet; wait for the next exchange")
+        if epoch is not None and epoch != chart.epoch:
             raise EpochChanged(
-                f"{self.id!r} is in epoch {self.epoch}, and the instants asked about are of epoch {epoch}: the reference was "
+                f"{self.id!r} is in epoch {chart.epoch}, and the instants asked about are of epoch {epoch}: the reference was "
                 "set in between; drop them and begin anew"
             )
-        if bound_ns > to_ns(max_error_s):
+        local_ns, reading_ns = self._look()
+        if (bound_ns := self._bound(chart, local_ns, reading_ns)) > to_ns(max_error_s):
             raise NotSynced(
                 f"{self.id!r} is known to {bound_ns / 1e6:.3f} ms and {max_error_s * 1e3:g} ms are required; look at "
                 "onbeat clock status, or require less"
             )
-        return self.now_ns()
+        return reading_ns  # what was judged: a later one is known less well when this thread was stopped in between
+
+    def _look(self) -> tuple[int, int]:
+        """Read our clock and the reference's at one instant, so that no other thread's later reading comes in between."""
+        if self._native:
+            return self._steady.look()
+        local_ns = self.local.now_ns()
+        return local_ns, self._steady.read_ns(local_ns)
+
+    @staticmethod
+    def _bound(chart: ClockMap, local_ns: int, reading_ns: int) -> int:
+        low_ns, high_ns = chart.interval_at_ns(local_ns)
+        return max(local_ns + high_ns - reading_ns, reading_ns - local_ns - low_ns, 0)
 
     def wall_ns(self) -> int:
         """Give the reference's wall time, for logs; it decides nothing.

@@ -7,6 +7,7 @@ from onbeat.errors import BadInput
 
 __all__ = ("SystemClock", "read_steering")
 
+_LONGEST_SLEEP_NS = 1 << 62  # time.sleep takes 292 years
 _CLOCKS = {"monotonic": time.CLOCK_MONOTONIC, "boottime": time.CLOCK_BOOTTIME, "wall": time.CLOCK_REALTIME}
 
 
@@ -47,4 +48,4 @@ class SystemClock:
     def sleep_until_ns(self, t_ns: int) -> None:
         """Sleep until the clock reads t_ns or later; a sleep is relative to the monotonic clock, so it is repeated."""
         while (remaining_ns := t_ns - self.now_ns()) > 0:
-            time.sleep(remaining_ns * 1e-9)
+            time.sleep(min(remaining_ns, _LONGEST_SLEEP_NS) * 1e-9)
