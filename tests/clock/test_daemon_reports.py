@@ -1,6 +1,10 @@
-import pytest
+import math
 
-from onbeat.clock.daemon_reports import read_chrony, read_kernel, read_phc2sys, read_ptp4l
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onbeat.clock.daemon_reports import chrony_frequency_ppm, read_chrony, read_kernel, read_phc2sys, read_ptp4l
 from onbeat.clock.state import SyncState
 
 TRACKING = (
@@ -83,3 +87,25 @@ def test_slew_is_told_from_a_crystal_that_is_corrected() -> None:
     assert not read_kernel(46.0, chrony_ppm=45.8).finding
     assert read_kernel(500.0).finding
     assert read_kernel(-454.0, chrony_ppm=46.0).finding
+
+
+ODD = st.sampled_from(
+    ["nan", "inf", "-inf", "", "1e400", "-1e308", "abc", "0x10", "９", "1_000", "\0", "9" * 400, "-5", "é", "6.5", "²"]
+)
+
+
+@given(st.dictionaries(st.integers(0, 13), ODD, max_size=4), st.integers(0, 14), st.sampled_from([0.0, 1796070884.3]))
+def test_odd_text_of_chrony_never_raises_nor_makes_a_number(fields: dict[int, str], length: int, wall_s: float) -> None:
+    said = [fields.get(k, field) for k, field in enumerate(TRACKING.split(","))][: length + 1]
+    report = read_chrony(",".join(said), wall_s)
+    assert report.age_s is None or math.isfinite(report.age_s)
+    frequency = chrony_frequency_ppm(",".join(said))
+    assert frequency is None or math.isfinite(frequency)
+
+
+@given(ODD, ODD, ODD, st.sampled_from(["SLAVE", "MASTER", "FAULTY", "nonsense"]))
+def test_odd_text_of_ptp4l_never_raises(offset: str, rank: str, path: str, port: str) -> None:
+    said = f"\t\tmaster_offset {offset}\n\t\tportState {port}\n\t\tgm.ClockClass {rank}\n\t\tmeanPathDelay {path}\n"
+    report = read_ptp4l(said)
+    assert report.name == "ptp4l"
+    assert "nan" not in report.sentence.replace("nonsense", "")

@@ -1,3 +1,4 @@
+import subprocess
 import sys
 
 from onbeat.clock.daemons import ask_daemons, steered_ppm
@@ -18,3 +19,21 @@ def test_keeper_that_hangs_or_is_missing_does_not_hang_us() -> None:
 
     assert daemons._run(("no-such-command-at-all",)) is None
     assert daemons._run((sys.executable, "-c", "print('x')")) == "x\n"
+
+
+NAMED = """
+import ctypes, sys
+ctypes.CDLL(None).prctl(15, b"\\xff\\xfebad", 0, 0, 0)
+print("named", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_process_whose_name_is_no_text_and_keeper_that_speaks_none() -> None:
+    from onbeat.clock import daemons
+
+    with subprocess.Popen([sys.executable, "-c", NAMED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "named\n"
+        assert ask_daemons(look_s=0.01)[-1].name == "kernel"
+    assert daemons._run((sys.executable, "-c", r"import os; os.write(1, b'\xff\n')")) == "\ufffd\n"

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from onbeat.clock.state import SyncState
 
-__all__ = ("DaemonReport", "read_chrony", "read_kernel", "read_phc2sys", "read_ptp4l")
+__all__ = ("DaemonReport", "chrony_frequency_ppm", "read_chrony", "read_kernel", "read_phc2sys", "read_ptp4l")
 
 _S = 1_000_000_000
 _FIRST_OCTETS = ("7F7F", "")  # chrony's own local reference, and none
 _CRYSTAL_PPM = 100.0  # what a crystal needs at most; more is a clock on its way to somewhere
 _STALE_S = 64.0
+_ABSURD = 1e15  # of seconds or nanoseconds
 _PTP_STATES = {
     "SLAVE": SyncState.LOCKED,
     "UNCALIBRATED": SyncState.ACQUIRING,
@@ -60,13 +61,11 @@ def read_chrony(tracking: str, wall_s: float) -> DaemonReport:
     fields = tracking.strip().split(",")
     if len(fields) < 14:
         return _silent("chrony", f"chronyc says {tracking.strip()[:60]!r}, which is no tracking report")
-    try:
-        system_s, ppm = float(fields[4]), float(fields[7])
-        root_delay_s, dispersion_s, interval_s = (float(fields[k]) for k in (10, 11, 12))
-        age_s = max(wall_s - float(fields[3]), 0.0)
-        stratum = int(fields[2])
-    except ValueError:
+    numbers = [_number(fields[k]) for k in (2, 3, 4, 7, 10, 11, 12)]
+    if None in numbers:
         return _silent("chrony", "chronyc printed a tracking report that is not one of numbers")
+    stratum, heard_s, system_s, ppm, root_delay_s, dispersion_s, interval_s = (number or 0.0 for number in numbers)
+    age_s = max(wall_s - heard_s, 0.0)
     name, leap = fields[1] or fields[0], fields[13]
     if leap == "Not synchronised" or fields[0][:4] in _FIRST_OCTETS:
         what = "serves its own clock as a reference" if fields[0].startswith("7F7F") else "has no source it trusts"
@@ -75,8 +74,8 @@ def read_chrony(tracking: str, wall_s: float) -> DaemonReport:
     # chrony prints by how much the system clock is behind NTP's: what is to be added to it.
     late = age_s > max(8 * interval_s, _STALE_S)
     sentence = (
-        f"chrony follows {name} (stratum {stratum}): system clock off by {system_s * 1e6:.1f} us, bound {bound_ns / 1e3:.1f} us, "
-        f"frequency {ppm:+.3f} ppm, heard {age_s:.1f} s ago"
+        f"chrony follows {name} (stratum {stratum:.0f}): system clock off by {system_s * 1e6:.1f} us, "
+        f"bound {bound_ns / 1e3:.1f} us, frequency {ppm:+.3f} ppm, heard {age_s:.1f} s ago"
     )
     if late:
         sentence += f", which is long at an interval of {interval_s:g} s: its source is silent and the clock coasts"
@@ -91,8 +90,9 @@ def read_ptp4l(answers: str) -> DaemonReport:
     if "portState" not in said:
         return _silent("ptp4l", "ptp4l runs and does not answer pmc; ask as its user, or give its uds_address")
     port = said["portState"]
-    offset_ns = round(float(said["master_offset"])) if "master_offset" in said else None
-    clock_class = int(said["gm.ClockClass"]) if said.get("gm.ClockClass", "").isdigit() else None
+    offset, path, rank = (_number(said.get(name, "")) for name in ("master_offset", "meanPathDelay", "gm.ClockClass"))
+    offset_ns = None if offset is None else round(offset)
+    clock_class = None if rank is None else round(rank)
     if port in ("MASTER", "GRAND_MASTER", "PRE_MASTER"):
         state, why = _CLOCK_CLASSES.get(clock_class or 0, (None, f"its own clock has no reference (clockClass {clock_class})"))
         return DaemonReport(
@@ -101,7 +101,7 @@ def read_ptp4l(answers: str) -> DaemonReport:
     state = _PTP_STATES.get(port, SyncState.EXPIRED)
     sentence = f"ptp4l is {port}"
     if offset_ns is not None:
-        sentence += f", {offset_ns} ns from its master, path {float(said.get('meanPathDelay', 0) or 0):.0f} ns"
+        sentence += f", {offset_ns} ns from its master" + ("" if path is None else f", path {path:.0f} ns")
     finding = state is SyncState.EXPIRED
     if state is SyncState.LOCKED and clock_class in _CLOCK_CLASSES:
         state, why = _CLOCK_CLASSES[clock_class]
@@ -164,6 +164,21 @@ def read_kernel(steered_ppm: float, chrony_ppm: float | None = None) -> DaemonRe
     return DaemonReport(
         "kernel", None, None, None, None, f"this machine's clock is steered by {steered_ppm:+.2f} ppm, and steadily"
     )
+
+
+def chrony_frequency_ppm(tracking: str) -> float | None:
+    """Give what chrony corrects the crystal by, from the line of ``chronyc -c tracking``; None where it does not say."""
+    fields = tracking.split(",")
+    return _number(fields[7]) if len(fields) > 7 else None
+
+
+def _number(text: str) -> float | None:
+    """Read a number of the size that a clock keeper can mean; None for anything else that its text may hold."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if abs(value) < _ABSURD else None  # also NaN is not
 
 
 def _silent(name: str, sentence: str) -> DaemonReport:

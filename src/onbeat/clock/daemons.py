@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from onbeat.clock.daemon_reports import DaemonReport, read_chrony, read_kernel, read_phc2sys, read_ptp4l
+from onbeat.clock.daemon_reports import DaemonReport, chrony_frequency_ppm, read_chrony, read_kernel, read_phc2sys, read_ptp4l
 from onbeat.clock.system import read_steering
 
 __all__ = ("ask_daemons", "steered_ppm")
@@ -31,8 +31,7 @@ def ask_daemons(
     if "chronyd" in running:
         said = _run(chronyc)
         reports.append(read_chrony(said or "", time.time()))
-        with suppress(ValueError, IndexError):
-            chrony_ppm = float((said or "").split(",")[7])
+        chrony_ppm = chrony_frequency_ppm(said or "")
     ptp4l = None
     if "ptp4l" in running:
         ptp4l = read_ptp4l(_run((*pmc, *_PMC_QUESTIONS)) or "")
@@ -58,7 +57,7 @@ def _processes() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            name = (folder / "comm").read_text().strip()
+            name = (folder / "comm").read_text(errors="replace").strip()  # a process may call itself anything
             if name in ("chronyd", "ptp4l", "phc2sys"):
                 found[name] = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
     return found
@@ -80,7 +79,7 @@ def _stamps_in_software(arguments: list[str]) -> bool | None:
 
 def _run(command: Sequence[str]) -> str | None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout
+    return done.stdout.decode(errors="replace")
