@@ -93,3 +93,31 @@ def test_bad_arguments_are_one_sentence(arguments: list[str], sentence: str, cap
     error = capsys.readouterr().err
     assert sentence in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["status", "robot:²"], "65535"),
+        (["status", "fe80::1"], "IPv4 only"),
+        (["status", "[::1]:5558"], "IPv4 only"),
+        (["status", "127.0.0.1", "--max-error", "nan"], "--max-error"),
+        (["status", "127.0.0.1", "--max-error", "-1"], "--max-error"),
+        (["status", "\udcff", "--seconds", "0.2"], "cannot be reached"),
+        (["watch", "127.0.0.1", "--seconds", "inf"], "--seconds"),
+        (["watch", "127.0.0.1", "--seconds", "1e300"], "--seconds"),
+        (["serve", "--host", "", "--port", "0"], "0.0.0.0"),
+        (["serve", "--host", "192.0.2.1", "--port", "0"], "address of this machine"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["clock", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("onbeat: ")
+    assert named in said
+
+
+def test_watch_at_a_rate_of_next_to_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    with served() as address:
+        assert main(["clock", "watch", address, "--seconds", "2", "--rate", "1e-300", "--json"]) == 0
+    assert all(json.loads(line)["epoch"] == 0 for line in capsys.readouterr().out.splitlines())

@@ -157,11 +157,12 @@ def test_a_defect_is_not_dressed_up(fake: types.ModuleType) -> None:
         main(["work", "a"])
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+@pytest.mark.parametrize("arguments", [["--help"], ["clock", "status"], ["clock", "status", "--json"]])
+def test_a_reader_that_goes_away_is_no_error(arguments: list[str]) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     done = subprocess.run(
-        [sys.executable, "-c", "from onbeat.cli.main import main; raise SystemExit(main(['--help']))"],
+        [sys.executable, "-c", f"from onbeat.cli.main import main; raise SystemExit(main({arguments}))"],
         stdout=write_end,
         stderr=subprocess.PIPE,
         text=True,

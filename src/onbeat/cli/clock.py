@@ -21,6 +21,7 @@ EXAMPLE = "onbeat clock serve --host 0.0.0.0"
 _LOOK_NS = 200_000_000
 _WINDOW_S = 120.0
 _CRYSTAL_PPM = 100.0
+_YEAR_S = 365 * 86400.0
 
 app = typer.Typer(
     add_completion=False,
@@ -87,6 +88,8 @@ def status(
 
     if not 0.1 <= seconds <= 3600:
         raise BadInput(f"--seconds is {seconds:g}; it must lie between 0.1 and 3600")
+    if not max_error > 0:
+        raise BadInput(f"--max-error is {max_error:g}; it must be above 0 s")
     terminal = Terminal(json=json)
     found: ClockStatus | None = None
     if server is not None:
@@ -124,13 +127,15 @@ def watch(
     """
     from onbeat.clock import SystemClock
 
-    if seconds is not None and not seconds > 0:
-        raise BadInput(f"--seconds is {seconds:g}; it must be above 0")
+    if seconds is not None and not 0 < seconds <= _YEAR_S:
+        raise BadInput(
+            f"--seconds is {seconds:g}; it must be above 0, and a year ({_YEAR_S:g}) at most; without it Ctrl-C ends it"
+        )
     clock = SystemClock()
     end_ns = None if seconds is None else clock.now_ns() + round(seconds * 1e9)
     with _client(server, rate) as client:
         if json:
-            _stream(client, clock, end_ns, min(_LOOK_NS, round(1e9 / rate)))
+            _stream(client, clock, end_ns, round(min(_LOOK_NS, 1e9 / rate)))
         else:
             _picture(client, server, clock, end_ns)
         found = client.status()
@@ -247,7 +252,9 @@ def _client(server: str, rate_hz: float = 8.0) -> "ClockClient":
 
 
 def _address(text: str) -> tuple[str, int]:
+    if text.count(":") > 1:
+        raise BadInput(f"{text!r} looks like an IPv6 address; clocks speak IPv4 only: give HOST or HOST:PORT")
     host, _, port = text.partition(":")
-    if (port and not (port.isdigit() and 0 < int(port) < 65_536)) or not host:
+    if (port and not (port.isdecimal() and 0 < int(port) < 65_536)) or not host:
         raise BadInput(f"{text!r} is no HOST or HOST:PORT; a port is a number from 1 to 65535")
     return host, int(port) if port else 5558

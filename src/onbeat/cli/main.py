@@ -156,6 +156,11 @@ def _run(entry: Entry, arguments: list[str]) -> int:
         code = command.main(args=arguments, prog_name=program, standalone_mode=False)
     except typer.Abort as error:
         raise KeyboardInterrupt from error
+    except SystemExit as leaving:
+        # typer and rich leave with 1, a finding's code, when the reader of our output has gone.
+        if isinstance(leaving.__context__, BrokenPipeError):
+            raise leaving.__context__ from None
+        raise
     except Exception as error:
         if not hasattr(error, "format_message"):  # only typer's usage errors have one
             raise
