@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from onbeat.clock import ClockClient, ClockServer, ClockStatus, SyncState, SystemClock
+from onbeat.clock import ClockClient, ClockMap, ClockServer, ClockStatus, Exchange, SyncState, SystemClock
 from onbeat.clock.packet import Probe, Reply, decode, encode_reply
 from onbeat.errors import BadInput, ClockMismatch, NotSynced
 
@@ -323,3 +323,47 @@ def test_impossible_settings_and_a_second_start_are_refused() -> None:
     with ClockClient(port=9) as client, pytest.raises(BadInput, match="runs already"):
         client.start()
     client.stop()
+
+
+def test_client_may_be_stopped_from_its_own_callback_and_started_again() -> None:
+    with ClockServer(port=0) as server:
+        clients: list[ClockClient] = []
+        client = ClockClient(port=server.port, rate_hz=200, on_exchange=lambda exchange, chart: clients[0].stop())
+        clients.append(client)
+        for _ in range(3):
+            before = client.status().exchanges
+            client.start()
+            exchanges(client, before + 1)
+            client.stop()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_callback_that_raises_is_printed_and_takes_nothing_but_itself_away() -> None:
+    told: list[int] = []
+
+    def log(exchange: Exchange, chart: ClockMap) -> None:
+        told.append(exchange.t4_ns)
+        raise OSError("no space left on device")
+
+    with ClockServer(port=0) as server, ClockClient(port=server.port, rate_hz=200, on_exchange=log) as client:
+        exchanges(client, 10)
+    assert len(told) == 1
+
+
+def test_client_that_hardly_ever_asks_runs() -> None:
+    with ClockServer(port=0) as server, ClockClient(port=server.port, rate_hz=1e-9) as client:
+        exchanges(client, 5)
+
+
+@pytest.mark.parametrize("host", ["\udcff", "a..b", "x" * 300, "::1", "nul\0"])
+def test_what_is_no_name_is_refused_in_a_sentence(host: str) -> None:
+    with pytest.raises(BadInput, match="cannot be reached"):
+        ClockClient(host).start()
+    with pytest.raises(BadInput, match=r"cannot be listened on .* give an IPv4 address"):
+        ClockServer(host).start()
+
+
+def test_bound_that_nothing_can_keep_is_refused() -> None:
+    for bound_s in (0.0, -1.0, float("nan")):
+        with pytest.raises(BadInput):
+            ClockClient(max_bound_s=bound_s)

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,8 +30,10 @@ def test_messages_come_back_as_they_were_and_are_of_one_size() -> None:
     assert len(encode_probe(Probe(5, 9))) == len(encode_reply(REPLY)) == SIZE
 
 
-def test_headers_of_the_network_in_front_are_skipped() -> None:
-    assert decode(b"\x45" * 42 + encode_probe(Probe(5, 9))) == Probe(5, 9)
+@pytest.mark.parametrize("junk", [b"\x00", b"\x45" * 42, bytes(2048)])
+def test_message_with_anything_before_or_after_it_is_none(junk: bytes) -> None:
+    message = encode_probe(Probe(5, 9))
+    assert [decode(junk + message), decode(message + junk), decode(message[:-1]), decode(b"")] == [None] * 4
 
 
 @given(st.binary(max_size=300))

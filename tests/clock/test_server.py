@@ -73,3 +73,8 @@ def test_port_that_is_taken_is_refused_and_a_second_start_too() -> None:
 def test_clock_on_another_local_clock_is_refused() -> None:
     with pytest.raises(BadInput, match="monotonic"):
         ClockServer(clock=SyncedClock(local=ManualClock()))
+
+
+def test_empty_address_is_not_taken_for_every_network() -> None:
+    with pytest.raises(BadInput, match=r"0\.0\.0\.0"):
+        ClockServer("")

@@ -6,17 +6,19 @@ import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from weakref import WeakSet
 
 from onbeat.clock.estimate import ClockEstimator, ClockEvent
 from onbeat.clock.exchange import Exchange
-from onbeat.clock.kernel_stamps import Stamped, StampedSocket, WallMap, read_wall_map
+from onbeat.clock.kernel_stamps import Stamped, StampedSocket, WallMap, open_socket, read_wall_map, why
 from onbeat.clock.map import ClockMap
-from onbeat.clock.packet import Probe, Reply, decode, encode_probe
+from onbeat.clock.packet import SIZE, Probe, Reply, decode, encode_probe
 from onbeat.clock.slew import SlewWatch, Steering
 from onbeat.clock.state import SyncState
 from onbeat.clock.synced import SyncedClock
 from onbeat.clock.system import SystemClock, read_steering
+from onbeat.clock.thread import BelledThread
 from onbeat.errors import BadInput
 from onbeat.units import to_ns
 
@@ -27,6 +29,7 @@ _BURST, _BURST_NS = 8, 20_000_000
 # namespaces the outbound leg of a lone probe takes 18 us, that of a second one 3 to 4 us, and the return leg 5 us.
 _TOGETHER = 2
 _PAUSE_MS = 1
+_LONGEST_WAIT_MS = 3_600_000  # poll takes 24 days at most
 _PENDING = 64
 _EVENTS = 256
 _SERVER_CHANGED = 3  # replies of another server in a row, and none of the known one, before it is followed
@@ -94,10 +97,11 @@ class ClockClient:
         max_bound_s: The bound beyond which the state is EXPIRED.
         allow_unsynced: Let the clock read our own time until the first exchange.
         use_kernel: False takes stamps in Python only.
-        on_exchange: Told of each exchange and the map that came of it, on the client's thread: for logs.
+        on_exchange: Told of each exchange and the map that came of it, on the client's thread: for logs. When it raises, that is
+            printed, and it is told no more.
 
     Raises:
-        BadInput: the rate is not in (0, 1000] Hz, or the drift bound is impossible.
+        BadInput: the rate is not in (0, 1000] Hz, or the drift bound or the greatest bound is impossible.
     """
 
     def __init__(
@@ -139,10 +143,9 @@ class ClockClient:
         self._allowed_ppm = drift_bound_ppm / 2
         self._slew, self._server_slew = SlewWatch(self._allowed_ppm), SlewWatch(self._allowed_ppm)
         self._lock = threading.Lock()
-        _clients.add(self)
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._bell = -1
+        with _forking:  # a fork goes through them
+            _clients.add(self)
+        self._thread = BelledThread("onbeat-clock-client")
 
     def __enter__(self) -> "ClockClient":
         self.start()
@@ -157,30 +160,21 @@ class ClockClient:
         Raises:
             BadInput: it runs already, or the server's name is unknown.
         """
-        if self._thread is not None:
+        if self._thread.started:
             raise BadInput(f"the clock client of {self.clock.id} runs already; stop it first")
-        sock = StampedSocket(use_kernel=self._use_kernel)
-        try:
-            sock.connect(self.host, self.port)
-        except (OSError, OverflowError) as error:
-            sock.close()
-            why = getattr(error, "strerror", None) or str(error)
-            raise BadInput(f"{self.host}:{self.port} cannot be reached ({why.lower()}); check the name and the network") from None
-        self._stop.clear()
-        self._bell = os.eventfd(0)  # rung to end the thread: it has no other reason to wake than a packet and the next probe
-        self._id = int.from_bytes(os.urandom(8), "little")  # a forked process that starts it again is another client
-        self._thread = threading.Thread(target=self._run, args=(sock,), name="onbeat-clock-client", daemon=True)
-        self._thread.start()
+        with open_socket(self._use_kernel) as sock:
+            try:
+                sock.connect(self.host, self.port)
+            except (OSError, OverflowError, TypeError, UnicodeError) as error:
+                raise BadInput(
+                    f"{self.host}:{self.port} cannot be reached ({why(error)}); check the name and the network"
+                ) from None
+            self._id = int.from_bytes(os.urandom(8), "little")  # a forked process that starts it again is another client
+            self._thread.start(partial(self._run, sock))
 
     def stop(self) -> None:
-        """End it; the clock stays readable and its bound grows. Safe to call twice."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._stop.set()
-            if thread.is_alive():  # not so in a forked child, whose parent would hear the bell
-                os.eventfd_write(self._bell, 1)
-            thread.join()
-            os.close(self._bell)
+        """End it; the clock stays readable and its bound grows. Safe to call twice, from any thread, and from `on_exchange`."""
+        self._thread.stop()
 
     def status(self) -> ClockStatus:
         """Say how well the server's time is known now."""
@@ -217,15 +211,15 @@ class ClockClient:
             self._events.clear()
         return events
 
-    def _run(self, sock: StampedSocket) -> None:
+    def _run(self, sock: StampedSocket, bell: int) -> None:
         poll = select.poll()
         poll.register(sock.fileno(), select.POLLIN)
-        poll.register(self._bell, select.POLLIN)
+        poll.register(bell, select.POLLIN)
         pause = select.poll()
-        pause.register(self._bell, select.POLLIN)
+        pause.register(bell, select.POLLIN)
         due_ns = self._monotonic.now_ns()
         try:
-            while not self._stop.is_set():
+            while True:
                 now_ns = self._monotonic.now_ns()
                 if now_ns >= due_ns:
                     for _ in range(_TOGETHER):
@@ -236,7 +230,9 @@ class ClockClient:
                     step_ns = min(_BURST_NS, self._period_ns) if self._number < _BURST else self._period_ns
                     # From the deadline; what was missed in a stall is not made up for.
                     due_ns += step_ns * (1 + max(now_ns - due_ns, 0) // step_ns)
-                events = poll.poll(max((due_ns - now_ns) // 1_000_000, 1))
+                events = poll.poll(min(max((due_ns - now_ns) // 1_000_000, 1), _LONGEST_WAIT_MS))
+                if any(fd == bell for fd, _ in events):
+                    return
                 if any(what & select.POLLERR for _, what in events):
                     self._drain_sent(sock)
                 if events:
@@ -256,7 +252,7 @@ class ClockClient:
 
     def _drain_sent(self, sock: StampedSocket) -> None:
         for packet in sock.sent():
-            probe = decode(packet.data)
+            probe = decode(packet.data[-SIZE:])
             if isinstance(probe, Probe) and (trip := self._trips.get(probe.number)) is not None:
                 trip.sent_wall_ns = packet.wall_ns
 
@@ -344,7 +340,12 @@ class ClockClient:
             self._discard("impossible stamps")
             return
         if self._on_exchange is not None:
-            self._on_exchange(exchange, chart)
+            try:
+                self._on_exchange(exchange, chart)
+            except Exception as error:  # a log that fails must not take the clock away
+                self._on_exchange = None
+                told = threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread()))
+                threading.excepthook(told)
         received_kernel = back.wall_ns is not None and reply.kernel_received
         self._stamps = (
             "kernel rx+tx" if kernel and sent_kernel and received_kernel else "kernel rx" if received_kernel else "userspace"

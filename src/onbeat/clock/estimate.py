@@ -59,12 +59,14 @@ class ClockEstimator:
         max_bound_s: The bound beyond which the state is EXPIRED.
 
     Raises:
-        BadInput: the drift bound is not in (0, 10 000] ppm.
+        BadInput: the drift bound is not in (0, 10 000] ppm, or the greatest bound is not above 0.
     """
 
     def __init__(self, source: str, target: str, drift_bound_ppm: float = 200.0, *, max_bound_s: float = 0.02) -> None:
         if not 0 < drift_bound_ppm <= 10_000:
             raise BadInput(f"drift_bound_ppm must lie in (0, 10000], not {drift_bound_ppm}; two crystals of 100 ppm make 200")
+        if not max_bound_s > 0:
+            raise BadInput(f"max_bound_s must be above 0 s, not {max_bound_s}; 0.02 is usual")
         self.source = source
         self.target = target
         self.drift_bound_ppm = drift_bound_ppm

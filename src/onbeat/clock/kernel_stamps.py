@@ -9,11 +9,13 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from weakref import WeakSet
 
-__all__ = ("Stamped", "StampedSocket", "WallMap", "read_wall_map")
+from onbeat.errors import BadInput
+
+__all__ = ("Stamped", "StampedSocket", "WallMap", "open_socket", "read_wall_map", "why")
 
 # linux/net_tstamp.h and asm-generic/socket.h; the same on x86-64 and aarch64.
 _SO_TIMESTAMPING = 37
@@ -116,7 +118,7 @@ class StampedSocket:
         return self._take(0)
 
     def sent(self) -> Iterator[Stamped]:
-        """Give packets of ours back, with the instants at which they left; at most 64."""
+        """Give packets of ours back, with the network's headers in front and the instants at which they left; at most 64."""
         return self._take(socket.MSG_ERRQUEUE)
 
     def close(self) -> None:
@@ -145,6 +147,33 @@ class StampedSocket:
                     wall_ns = seconds * 1_000_000_000 + nanoseconds or None
             return Stamped(data, (address[0], address[1]) if address else None, wall_ns, now_ns)
         return None
+
+
+@contextmanager
+def open_socket(use_kernel: bool) -> Iterator[StampedSocket]:
+    """Open a socket, and close it again if setting it up fails.
+
+    Raises:
+        BadInput: this process or machine has no descriptor left.
+    """
+    try:
+        sock = StampedSocket(use_kernel=use_kernel)
+    except OSError as error:
+        raise BadInput(f"no socket ({why(error)}); close some files") from None
+    try:
+        yield sock
+    except BaseException:
+        sock.close()
+        raise
+
+
+def why(error: Exception) -> str:
+    """Say in words why a name or an address was refused."""
+    if isinstance(error, socket.gaierror) and error.errno == socket.EAI_ADDRFAMILY:
+        return "it is not of IPv4, which is all that there is here"
+    if isinstance(error, TypeError | UnicodeError):
+        return "it is no name"
+    return str(getattr(error, "strerror", None) or error).lower()
 
 
 _open: WeakSet[StampedSocket] = WeakSet()

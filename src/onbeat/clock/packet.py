@@ -87,13 +87,9 @@ def encode_reply(reply: Reply) -> bytes:
 
 
 def decode(data: bytes) -> Probe | Reply | None:
-    """Read a message; None for what is not one of ours.
-
-    What the kernel gives back of a sent packet has the network's headers in front, so the message is looked for at the end.
-    """
-    if len(data) < SIZE:
+    """Read a message; None for what is not one of ours."""
+    if len(data) != SIZE:
         return None
-    data = data[-SIZE:]
     magic, version, kind, client, number = _HEAD.unpack_from(data)
     if magic != _MAGIC or version != _VERSION or number == 0:
         return None

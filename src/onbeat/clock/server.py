@@ -1,16 +1,18 @@
 """The rig's reference clock: answers probes with when they came and when their answers left, as the kernel saw it."""
 
+import errno
 import os
 import select
-import threading
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
+from functools import partial
 
-from onbeat.clock.kernel_stamps import Stamped, StampedSocket, WallMap, read_wall_map
+from onbeat.clock.kernel_stamps import Stamped, StampedSocket, WallMap, open_socket, read_wall_map, why
 from onbeat.clock.map import ClockMap
-from onbeat.clock.packet import Probe, Reply, decode, encode_reply
+from onbeat.clock.packet import SIZE, Probe, Reply, decode, encode_reply
 from onbeat.clock.synced import SyncedClock
 from onbeat.clock.system import SystemClock, read_steering
+from onbeat.clock.thread import BelledThread
 from onbeat.errors import BadInput
 
 __all__ = ("ClockServer",)
@@ -41,7 +43,7 @@ class ClockServer:
         use_kernel: False takes stamps in Python only.
 
     Raises:
-        BadInput: the served clock is not read from the monotonic clock.
+        BadInput: the host is empty, or the served clock is not read from the monotonic clock.
     """
 
     def __init__(
@@ -49,6 +51,8 @@ class ClockServer:
     ) -> None:
         if clock is not None and clock.local.id != "monotonic":
             raise BadInput(f"a server serves clocks read from the monotonic clock, not from {clock.local.id!r}")
+        if not host:  # the system would take it for every network
+            raise BadInput("a server needs the address to listen on: 127.0.0.1 for this machine, 0.0.0.0 for all its networks")
         self.host = host
         self.port = port
         self.clock = clock
@@ -60,9 +64,7 @@ class ClockServer:
         self._counts: Counter[str] = Counter()
         self._last_wall: WallMap | None = None
         self._distrust_until_ns = 0
-        self._thread: threading.Thread | None = None
-        self._stop = threading.Event()
-        self._bell = -1
+        self._thread = BelledThread("onbeat-clock-server")
 
     def __enter__(self) -> "ClockServer":
         self.start()
@@ -82,37 +84,30 @@ class ClockServer:
         Raises:
             BadInput: it runs already, or the address cannot be listened on.
         """
-        if self._thread is not None:
+        if self._thread.started:
             raise BadInput(f"the clock server on port {self.port} runs already; stop it first")
-        sock = StampedSocket(use_kernel=self._use_kernel)
-        try:
-            self.port = sock.bind(self.host, self.port)
-        except (OSError, OverflowError) as error:
-            sock.close()
-            why = getattr(error, "strerror", None) or str(error)
-            raise BadInput(f"{self.host}:{self.port} cannot be listened on ({why.lower()}); take another port") from None
-        self._stop.clear()
-        self._bell = os.eventfd(0)
-        self._thread = threading.Thread(target=self._run, args=(sock,), name="onbeat-clock-server", daemon=True)
-        self._thread.start()
+        with open_socket(self._use_kernel) as sock:
+            try:
+                self.port = sock.bind(self.host, self.port)
+            except (OSError, OverflowError, TypeError, UnicodeError) as error:
+                port = getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES) or isinstance(error, OverflowError)
+                advice = "take another port" if port else "give an IPv4 address of this machine, or 0.0.0.0 for all of them"
+                raise BadInput(f"{self.host}:{self.port} cannot be listened on ({why(error)}); {advice}") from None
+            self._thread.start(partial(self._run, sock))
 
     def stop(self) -> None:
         """End it; safe to call twice."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._stop.set()
-            if thread.is_alive():  # not so in a forked child, whose parent would hear the bell
-                os.eventfd_write(self._bell, 1)
-            thread.join()
-            os.close(self._bell)
+        self._thread.stop()
 
-    def _run(self, sock: StampedSocket) -> None:
+    def _run(self, sock: StampedSocket, bell: int) -> None:
         poll = select.poll()
         poll.register(sock.fileno(), select.POLLIN)
-        poll.register(self._bell, select.POLLIN)
+        poll.register(bell, select.POLLIN)
         try:
-            while not self._stop.is_set():
+            while True:
                 events = poll.poll()
+                if any(fd == bell for fd, _ in events):
+                    return
                 if any(what & select.POLLERR for _, what in events):
                     self._drain_sent(sock)
                 for packet in sock.receive():
@@ -159,7 +154,7 @@ class ClockServer:
 
     def _drain_sent(self, sock: StampedSocket) -> None:
         for packet in sock.sent():
-            reply = decode(packet.data)
+            reply = decode(packet.data[-SIZE:])
             if isinstance(reply, Reply) and packet.wall_ns is not None:
                 last = self._clients.get(reply.client)
                 if last is not None and last.number == reply.number and (wall := self._wall_map()) is not None:
