@@ -43,3 +43,9 @@ def test_reading_may_arrive_at_the_instant_it_was_asked_for() -> None:
 def test_reading_that_arrives_before_it_was_asked_for_is_refused() -> None:
     with pytest.raises(BadInput, match="reading 1 arrived 2 ns before it was asked for"):
         DeviceState(0.0, begin_ns=5, receive_ns=3, seq=1)
+
+
+def test_sample_that_was_taken_after_it_arrived() -> None:
+    with pytest.raises(BadInput, match="reading 3 was taken 5 ns after it arrived; if sample_ns is on the device's own clock"):
+        DeviceState(np.zeros(1), 0, 10, 3, sample_ns=15)
+    assert DeviceState(np.zeros(1), 0, 10, 3, sample_ns=15, sample_clock="box").sample_ns == 15

@@ -55,6 +55,11 @@ class DeviceState:
     def __post_init__(self) -> None:
         if self.receive_ns < self.begin_ns:
             raise BadInput(f"reading {self.seq} arrived {self.begin_ns - self.receive_ns} ns before it was asked for")
+        if self.sample_ns is not None and not self.sample_clock and self.sample_ns > self.receive_ns:
+            raise BadInput(
+                f"reading {self.seq} was taken {self.sample_ns - self.receive_ns} ns after it arrived; if sample_ns is on the "
+                "device's own clock, name it in sample_clock"
+            )
 
 
 @dataclass(frozen=True, slots=True)
