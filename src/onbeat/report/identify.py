@@ -93,6 +93,8 @@ class IdentifyReport:
     def next_command(self) -> str:
         """Name what to do next, as a command."""
         again = f"onbeat identify {self.rig} --module {self.module.name}"
+        if (motion := self.joints[0].excitation.motion) != "sines":
+            again += f" --motion {motion}"
         if self.refused:
             joints = "".join(f" --joint {joint.joint}" for joint in self.refused)
             seconds = 2 * max(joint.excitation.duration_s for joint in self.refused)
