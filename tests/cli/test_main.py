@@ -1,5 +1,6 @@
 """The frame of every command, seen from outside: exit codes, one sentence, nothing heavy."""
 
+import math
 import os
 import signal
 import subprocess
@@ -157,19 +158,67 @@ def test_a_defect_is_not_dressed_up(fake: types.ModuleType) -> None:
         main(["work", "a"])
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["clock", "status"], ["clock", "status", "--json"]])
-def test_a_reader_that_goes_away_is_no_error(arguments: list[str]) -> None:
+TABLE = "t_ns,arm_cmd,arm_meas\n" + "".join(
+    f"{k * 20_000_000 + (k == 50) * 10**9},{math.sin(k / 20 + math.sin(k / 7))},{math.sin(k / 20 - 0.2 + math.sin(k / 7 - 0.6))}\n"
+    for k in range(600)
+)
+
+
+@pytest.mark.parametrize("errors_too", [False, True])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *([entry.name, "--help"] for entry in frame.COMMANDS),
+        ["--help"],
+        ["--version"],
+        ["info", "table.csv"],
+        ["info", "table.csv", "--json"],
+        ["check", "table.csv"],
+        ["check", "table.csv", "table.csv", "other.csv"],
+        ["check", "table.csv", "--json"],
+        ["delay", "table.csv"],
+        ["clock", "status"],
+        ["clock", "status", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_a_reader_that_goes_away_is_no_error(arguments: list[str], errors_too: bool, tmp_path: Path) -> None:
+    for name in ("table.csv", "other.csv"):
+        (tmp_path / name).write_text(TABLE)
     read_end, write_end = os.pipe()
     os.close(read_end)
     done = subprocess.run(
         [sys.executable, "-c", f"from onbeat.cli.main import main; raise SystemExit(main({arguments}))"],
         stdout=write_end,
-        stderr=subprocess.PIPE,
+        stderr=write_end if errors_too else subprocess.PIPE,
         text=True,
+        cwd=tmp_path,
+        check=False,
     )
     os.close(write_end)
     assert done.returncode == 141
-    assert done.stderr == ""
+    assert not done.stderr
+
+
+def test_only_the_reader_of_complaints_goes_away() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(
+        [sys.executable, "-c", "from onbeat.cli.main import main; raise SystemExit(main(['wrok']))"],
+        stdout=subprocess.PIPE,
+        stderr=write_end,
+        text=True,
+        check=False,
+    )
+    os.close(write_end)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_command_that_ends_the_process_still_does(fake: types.ModuleType) -> None:
+    fake.act = raising(SystemExit(7))  # type: ignore[attr-defined]
+    with pytest.raises(SystemExit) as ended:
+        main(["work", "a"])
+    assert ended.value.code == 7
 
 
 @pytest.mark.parametrize(("number", "code", "name"), [(signal.SIGTERM, 143, "SIGTERM"), (signal.SIGHUP, 129, "SIGHUP")])

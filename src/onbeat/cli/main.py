@@ -7,11 +7,11 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import Any, TextIO
 
 from onbeat.errors import OnbeatError
 
@@ -66,21 +66,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with _stopped_like_ctrl_c() as stopped_by:
         try:
             code = _dispatch(arguments)
-            sys.stdout.flush()
         except KeyboardInterrupt:
             code = INTERRUPTED
         except BrokenPipeError:
-            return _drop_output()
+            code = _BROKEN_PIPE
         except OnbeatError as error:
-            return _fail(str(error))
+            code = _fail(str(error))
         except OSError as error:
-            return _fail(os_sentence(error))
+            code = _fail(os_sentence(error))
     if code == INTERRUPTED:
         number = stopped_by[0] if stopped_by else signal.SIGINT
         code = 128 + number
         what = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-        print(f"onbeat: stopped by {what}; nothing half-written was left", file=sys.stderr)
-    return code
+        _complain(f"stopped by {what}; nothing half-written was left")
+    return code if _flushed(sys.stdout) & _flushed(sys.stderr) else _BROKEN_PIPE
 
 
 def silence_libraries() -> None:
@@ -207,8 +206,13 @@ def _help() -> str:
 
 
 def _fail(sentence: str) -> int:
-    print(f"onbeat: {' '.join(sentence.split())}", file=sys.stderr)
+    _complain(" ".join(sentence.split()))
     return COULD_NOT_RUN
+
+
+def _complain(sentence: str) -> None:
+    with suppress(BrokenPipeError):  # said once more where the output is flushed
+        print(f"onbeat: {sentence}", file=sys.stderr)
 
 
 def _unknown(kind: str, name: str, known: Sequence[str], more: str) -> str:
@@ -243,7 +247,11 @@ def os_sentence(error: OSError) -> str:
     return f"{path}: {(error.strerror or str(error)).lower()}; take another path or free the resource"
 
 
-def _drop_output() -> int:
-    """End quietly when the reader of our output (head, less) has gone: what is still buffered goes nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return _BROKEN_PIPE
+def _flushed(stream: TextIO) -> bool:
+    """Write what is still buffered; where the reader of our output (head, less) has gone, let it go nowhere and say so."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return False
+    return True
