@@ -80,7 +80,7 @@ def test_missing_and_broken_chunks_are_one_sentence(tmp_path: Path) -> None:
 def test_short_chunk_is_one_sentence(tmp_path: Path) -> None:
     write_array(tmp_path, "data/x", np.arange(40.0), (10,))
     (tmp_path / "data/x/1").write_bytes(b"\0" * 8)
-    with pytest.raises(Damaged, match="holds 1 numbers, not 10"):
+    with pytest.raises(Damaged, match="holds 8 bytes, not 80"):
         ZarrStore(tmp_path).arrays("data")["x"].rows(0, 40)
 
 

@@ -46,6 +46,7 @@ class _Facts:
     presented: dict[str, dict[int, NDArray[np.int64]]] = field(default_factory=dict)  # by camera and episode
     digests: dict[tuple[str, int], NDArray[np.uint64]] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
+    misfits: dict[tuple[Path, str], str] = field(default_factory=dict)  # columns of a file that do not hold what they should
 
 
 def is_lerobot(path: Path) -> bool:
@@ -97,6 +98,7 @@ def _read(data: Layout) -> Iterator[Batch]:
                     yield Batch(info, rows)
     except Damaged as error:
         damage.append(str(error))
+    damage += facts.misfits.values()
     if facts.bad_rows:
         damage.append(f"{data.root}: timestamp is no time in {facts.bad_rows} row(s), which were left out")
     for camera, episodes in facts.presented.items():
@@ -197,8 +199,11 @@ def _timed(table: Table) -> NDArray[np.bool_]:
 
 
 def _rows(data: Layout, facts: _Facts, info: StreamInfo, table: Table) -> NDArray[Any] | None:
-    """Give the rows of one stream in a part of the table; None where its values are not of the width that info.json states."""
+    """Give the rows of one stream in a part of the table; None where its column does not hold what it should, which is kept."""
     values = table.columns[info.name]
+    if info.type != "image" and (said := _misfit(info, values)):
+        facts.misfits[table.path, info.name] = f"{table.path}: {said}"
+        return None
     good = _timed(table)
     frame = table.columns["frame_index"]
     own = next((column for column in facts.times if column.name == info.name), None)
@@ -218,8 +223,6 @@ def _rows(data: Layout, facts: _Facts, info: StreamInfo, table: Table) -> NDArra
     matrix = None
     if info.columns:
         matrix = values.reshape(len(values), -1)
-        if matrix.dtype.kind not in "iuf" or matrix.shape[1] != len(info.columns):
-            return None
     rows = np.zeros(len(stamps), dtype=row_dtype(fields, len(info.columns)))
     rows["stamp_ns"], rows["seq"], rows["segment"] = stamps, frame[good], table.episode
     if digest is not None:
@@ -227,6 +230,15 @@ def _rows(data: Layout, facts: _Facts, info: StreamInfo, table: Table) -> NDArra
     if matrix is not None:
         rows["value"] = matrix[good] * (age_unit_s(info.name) if info.type == "ages" else 1.0)
     return rows
+
+
+def _misfit(info: StreamInfo, values: NDArray[Any]) -> str:
+    width = len(info.columns) or 1
+    if values.dtype.kind not in "iuf":
+        return f"column {info.name!r} holds no numbers, and was left out; correct it"
+    if values.ndim > 2 or values.reshape(len(values), -1).shape[1] != width:
+        return f"column {info.name!r} has {values.shape[1:]} values a row and {width} in meta/info.json, and was left out"
+    return ""
 
 
 def _digests(facts: _Facts, camera: str, episode: int, frame: NDArray[np.int64]) -> NDArray[np.uint64]:

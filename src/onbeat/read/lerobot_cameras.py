@@ -76,8 +76,8 @@ def clips(root: Path, info: Mapping[str, Any], camera: str, episodes: Mapping[in
         places["chunk_index"], places["file_index"] = row.get(at + "chunk_index", 0), row.get(at + "file_index", 0)
         try:
             path = root / pattern.format(**places)
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            raise Damaged(f"{root / 'meta/info.json'} has the video_path {pattern!r}, in which {error} is unknown") from error
+        except (KeyError, IndexError, ValueError, AttributeError, TypeError, MemoryError) as error:
+            raise Damaged(f"{root / 'meta/info.json'} has the video_path {pattern!r}, which gives no name ({error})") from error
         start, end = row.get(at + "from_timestamp"), row.get(at + "to_timestamp")
         if path.is_file():
             cut = version == "v3.0" and _number(start) and _number(end)

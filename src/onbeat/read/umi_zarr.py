@@ -140,7 +140,7 @@ def _read(path: Path) -> Iterator[Batch]:
                     given += len(rows)
                     yield Batch(source.info, rows)
             except (Damaged, MissingExtra) as error:
-                damage.append(f"{source.info.name}: {given} of {len(source.arrays[0])} rows could be read, since {error}")
+                damage.append(f"{path}: {source.info.name}: {given} of {len(source.arrays[0])} rows could be read, since {error}")
     finally:
         store.close()
     if damage:
@@ -205,7 +205,8 @@ def _motion(array: ZarrArray, first: int, last: int) -> NDArray[np.float64] | No
 
 def _flat(array: ZarrArray, first: int, last: int) -> NDArray[np.float64]:
     rows = array.rows(first, last)
-    return np.asarray(rows, dtype=np.float64).reshape(len(rows), -1)
+    with np.errstate(invalid="ignore"):  # a damaged file may hold any bits
+        return np.asarray(rows, dtype=np.float64).reshape(len(rows), -1)
 
 
 def _digests(array: ZarrArray, first: int, last: int) -> NDArray[np.uint64]:

@@ -154,25 +154,24 @@ class ZarrArray:
             raise Damaged(f"{self._store.path} has no chunk {key}; download it again")
         for about in reversed(self._codecs):
             raw = self._decode(about, raw, key)
-        data = np.frombuffer(raw, dtype=self.dtype) if not isinstance(raw, np.ndarray) else raw.ravel().view(self.dtype)
-        if data.size != prod(self.chunks):
-            raise Damaged(
-                f"{self._store.path}: chunk {key} holds {data.size} numbers, not {prod(self.chunks)}; download it again"
-            )
-        return data.reshape(self.chunks, order="F" if self._order == "F" else "C")
+        content = raw.tobytes() if isinstance(raw, np.ndarray) else raw
+        if len(content) != (size := prod(self.chunks) * self.dtype.itemsize):
+            raise Damaged(f"{self._store.path}: chunk {key} holds {len(content)} bytes, not {size}; download it again")
+        return np.frombuffer(content, dtype=self.dtype).reshape(self.chunks, order="F" if self._order == "F" else "C")
 
     def _decode(self, about: Any, raw: Any, key: str) -> Any:
         try:
             from numcodecs import get_codec
         except ImportError as error:
             raise MissingExtra("numcodecs, which unpacks zarr's chunks,", "umi") from error
+        name = about.get("id") if isinstance(about, dict) else None
+        if not isinstance(name, str) or not name:
+            raise Damaged(f"{self._store.path}: {self.key}/.zarray names no codec but {about!r}; download it again")
         try:
             codec = get_codec(dict(about))
         except (ValueError, TypeError, KeyError) as error:
-            raise MissingExtra(
-                f"the codec {about.get('id') if isinstance(about, dict) else about!r} of {self.key}", "umi"
-            ) from error
+            raise MissingExtra(f"the codec {name!r} of {self.key} in {self._store.path}", "umi") from error
         try:
             return codec.decode(raw)
-        except (RuntimeError, ValueError, OSError, EOFError, TypeError, MemoryError, zlib.error) as error:
+        except (RuntimeError, SystemError, ValueError, OSError, EOFError, TypeError, MemoryError, zlib.error) as error:
             raise Damaged(f"{self._store.path}: chunk {key} cannot be unpacked ({error}); download it again") from error

@@ -3,15 +3,15 @@
 import json
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onbeat.errors import BadInput, MissingExtra
+from onbeat.errors import BadInput
 from onbeat.record.joints import JointEpisode, JointRecording
+from onbeat.record.lerobot_tables import Table, data_files, file_rows
 from onbeat.units import TimeGrid
 
 __all__ = ("feature_names", "find_lerobot", "frame_rate", "open_lerobot", "read_info")
@@ -19,7 +19,6 @@ __all__ = ("feature_names", "find_lerobot", "frame_rate", "open_lerobot", "read_
 _VERSIONS = ("v2.0", "v2.1", "v3.0")
 _COMMAND, _MEASURED = "action", "observation.state"
 _GRID_TOLERANCE_NS = 1_000_000  # float32 seconds are 0.1 ms coarse after half an hour; real stamps jitter by more than this
-_BATCH_ROWS = 4096
 _WIDEST = 10_000
 _LONGEST_S = 4e9  # the year 2096, where somebody wrote seconds since 1970
 
@@ -51,7 +50,7 @@ def open_lerobot(path: Path) -> JointRecording:
     version = str(info["codebase_version"])
     fps = frame_rate(info, root)
     joints, command_columns, measured_columns, notes = _pairs(info, root)
-    files = sorted((root / "data").glob("chunk-*/*.parquet"))
+    files = data_files(root)
     if not files:
         raise BadInput(f"{root} has no parquet file in data/chunk-*; download the data set with its data folder")
     count = total = info["total_episodes"] if isinstance(info.get("total_episodes"), int) else None
@@ -175,59 +174,46 @@ def feature_names(feature: Any, where: str) -> list[str]:
 def _episodes(
     files: list[Path], only: int | None, fps: Fraction, command_columns: NDArray[np.intp], measured_columns: NDArray[np.intp]
 ) -> Iterator[JointEpisode]:
-    """Walk the rows and cut them where episode_index changes; an episode may span batches and files."""
-    parts: list[_Rows] = []
+    """Walk the rows and join those of one episode; it may span batches and files."""
+    parts: list[Table] = []
     for path in files:
-        for rows in _batches(path, only):
-            cuts = np.flatnonzero(np.diff(rows.episode)) + 1
-            for piece in rows.split(cuts):
-                if parts and parts[-1].episode[-1] != piece.episode[0]:
-                    yield _episode(parts, fps, command_columns, measured_columns)
-                    parts = []
-                parts.append(piece)
+        for part in file_rows(path, (_COMMAND, _MEASURED), only):
+            if parts and parts[-1].episode != part.episode:
+                yield _episode(parts, fps, command_columns, measured_columns)
+                parts = []
+            parts.append(part)
     if parts:
         yield _episode(parts, fps, command_columns, measured_columns)
 
 
-class _Rows:
-    """Some rows of one file."""
-
-    __slots__ = ("command", "episode", "frame", "measured", "path", "timestamp")
-
-    def __init__(self, path: Path, episode: Any, frame: Any, timestamp: Any, command: Any, measured: Any) -> None:
-        self.path, self.episode, self.frame, self.timestamp, self.command, self.measured = (
-            path,
-            episode,
-            frame,
-            timestamp,
-            command,
-            measured,
-        )
-
-    def split(self, cuts: NDArray[np.intp]) -> "Iterator[_Rows]":
-        edges = [0, *cuts.tolist(), len(self.episode)]
-        for a, b in pairwise(edges):
-            if b > a:
-                columns = (self.episode, self.frame, self.timestamp, self.command, self.measured)
-                yield _Rows(self.path, *(column[a:b] for column in columns))
-
-
 def _episode(
-    parts: list[_Rows], fps: Fraction, command_columns: NDArray[np.intp], measured_columns: NDArray[np.intp]
+    parts: list[Table], fps: Fraction, command_columns: NDArray[np.intp], measured_columns: NDArray[np.intp]
 ) -> JointEpisode:
-    frame = np.concatenate([p.frame for p in parts])
-    timestamp = np.concatenate([p.timestamp for p in parts])
-    command = np.concatenate([p.command for p in parts])
-    measured = np.concatenate([p.measured for p in parts])
-    index = int(parts[0].episode[0])
-    for name, values, columns in ((_COMMAND, command, command_columns), (_MEASURED, measured, measured_columns)):
-        if values.shape[1] <= columns.max():
+    path, index = parts[0].path, parts[0].episode
+    frame, timestamp = (np.concatenate([part.columns[name] for part in parts]) for name in ("frame_index", "timestamp"))
+    chosen = []
+    for name, columns in ((_COMMAND, command_columns), (_MEASURED, measured_columns)):
+        values = [_numbers(part, name) for part in parts]
+        width = min(one.shape[1] for one in values)
+        if width <= columns.max():
             raise BadInput(
-                f"{parts[0].path}: {name} has {values.shape[1]} columns here and {columns.max() + 1} in meta/info.json; "
+                f"{path}: {name} has {width} columns here and {columns.max() + 1} in meta/info.json; "
                 "download both again, or correct the one that is wrong"
             )
-    t_ns = _instants(frame, timestamp, fps, f"episode {index} of {parts[0].path}")
-    return JointEpisode(index, t_ns, command[:, command_columns], measured[:, measured_columns], str(parts[0].path))
+        chosen.append(np.concatenate([one[:, columns] for one in values]))
+    t_ns = _instants(frame, timestamp, fps, f"episode {index} of {path}")
+    return JointEpisode(index, t_ns, chosen[0], chosen[1], str(path))
+
+
+def _numbers(part: Table, name: str) -> NDArray[np.float64]:
+    """Give a column of joints as float64, shape (n, width)."""
+    values = part.columns.get(name)
+    if values is None:
+        raise BadInput(f"{part.path} has no column {name!r}; it is not a data file of a LeRobot data set")
+    if values.dtype.kind not in "iuf":
+        raise BadInput(f"{part.path}: column {name!r} holds cells that are not lists of numbers; correct that column")
+    with np.errstate(invalid="ignore"):  # a damaged file may hold any bits; what is not finite is refused with its row
+        return np.asarray(values, dtype=np.float64).reshape(len(values), -1)
 
 
 def _instants(frame: NDArray[np.int64], timestamp: NDArray[np.float64], fps: Fraction, where: str) -> NDArray[np.int64]:
@@ -241,66 +227,3 @@ def _instants(frame: NDArray[np.int64], timestamp: NDArray[np.float64], fps: Fra
     stamps = np.round(timestamp * 1e9).astype(np.int64)  # seconds since the episode began: a float holds them
     off = stamps - grid
     return grid if np.all(np.abs(off - off[0]) <= _GRID_TOLERANCE_NS) else stamps
-
-
-def _batches(path: Path, only: int | None) -> Iterator[_Rows]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtra("pyarrow, which reads LeRobot's parquet files,", "lerobot") from error
-    columns = ["episode_index", "frame_index", "timestamp", _COMMAND, _MEASURED]
-    try:
-        with pq.ParquetFile(path) as file:
-            missing = [c for c in columns if c not in file.schema_arrow.names]
-            if missing:
-                raise BadInput(f"{path} has no column {missing[0]!r}; it is not a data file of a LeRobot data set")
-            groups = [g for g in range(file.num_row_groups) if only is None or _may_hold(file, g, only)]
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=groups, columns=columns):
-                rows = _Rows(path, *(_array(path, name, batch.column(name), pa) for name in columns))
-                keep = slice(None) if only is None else rows.episode == only
-                rows = _Rows(
-                    path, *(column[keep] for column in (rows.episode, rows.frame, rows.timestamp, rows.command, rows.measured))
-                )
-                if len(rows.episode):
-                    yield rows
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, (FileNotFoundError, PermissionError)):
-            raise
-        raise BadInput(f"{path} is not a whole parquet file ({str(error).splitlines()[0][:120]}); download it again") from error
-
-
-def _may_hold(file: Any, group: int, episode: int) -> bool:
-    """Say from the statistics of a row group whether the episode may be in it; without statistics it may."""
-    described = file.metadata.row_group(group)
-    for k in range(described.num_columns):
-        column = described.column(k)
-        if column.path_in_schema == "episode_index":
-            stats = column.statistics
-            return stats is None or not stats.has_min_max or stats.min <= episode <= stats.max
-    return True
-
-
-def _array(path: Path, name: str, column: Any, pa: Any) -> NDArray[Any]:
-    """Turn a column into an array: scalars to (n,), lists of one width to (n, width)."""
-    if column.null_count:
-        raise BadInput(f"{path}: column {name!r} has {column.null_count} empty cell(s); remove those rows")
-    if name in ("episode_index", "frame_index"):
-        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
-    if name == "timestamp":
-        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        offsets = np.asarray(column.offsets)
-        widths = np.diff(offsets)
-        if len(widths) and not np.all(widths == widths[0]):
-            raise BadInput(f"{path}: the rows of {name!r} have {widths.min()} to {widths.max()} values; all need the same number")
-        width = int(widths[0]) if len(widths) else 0
-    elif pa.types.is_fixed_size_list(column.type):
-        width = int(column.type.list_size)
-    elif pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
-        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)[:, None]
-    else:
-        raise BadInput(f"{path}: column {name!r} holds {column.type}, not lists of numbers")
-    with np.errstate(invalid="ignore"):  # a damaged file may hold any bits; what is not finite is refused with its row
-        flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
-        return flat.reshape(-1, width) if width else flat.reshape(len(column), 0)

@@ -21,6 +21,7 @@ __all__ = (
     "columns_of",
     "counted_ns",
     "data_files",
+    "file_rows",
     "listed_rows",
     "says_age",
     "says_time",
@@ -31,6 +32,7 @@ __all__ = (
 KEYS = ("episode_index", "frame_index", "timestamp")
 _BATCH_ROWS = 4096
 _END_NS = 1 << 63
+_FAR_NS = 1 << 62
 _TIME_WORDS = frozenset(
     ("time", "stamp", "timestamp", "ns", "us", "ms", "monotonic", "unix", "utc", "datetime", "timestamps", "times", "clock")
 )
@@ -67,10 +69,11 @@ class TimeColumn:
     unit_ns: int
 
     def instants(self, values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Give the instants of the rows that have one, in ns, and which rows those are."""
+        """Give the instants of the rows that have one, in ns, and which rows those are; 2^62 ns are 146 years, and no instant."""
         if values.dtype.kind in "iu":
-            return values.astype(np.int64) * self.unit_ns, np.ones(len(values), dtype=bool)
-        there = np.isfinite(values) & (np.abs(values) * self.unit_ns < 2.0**63)
+            there = (values < _FAR_NS // self.unit_ns) & (values > -_FAR_NS // self.unit_ns)
+            return values[there].astype(np.int64) * self.unit_ns, there
+        there = np.abs(values) < _FAR_NS / self.unit_ns  # nan is not
         held = values[there]
         whole = np.floor(held)  # the whole part is exact, so that a float64 of seconds since 1970 keeps what it has
         return whole.astype(np.int64) * self.unit_ns + np.round((held - whole) * self.unit_ns).astype(np.int64), there
@@ -107,7 +110,7 @@ def table_rows(files: Sequence[Path], names: Sequence[str]) -> Iterator[Table]:
     episodes: set[int] = set()
     for path in files:
         try:
-            for table in _rows_of(path, names):
+            for table in file_rows(path, names):
                 episodes.add(table.episode)
                 yield table
         except Damaged as error:
@@ -115,6 +118,42 @@ def table_rows(files: Sequence[Path], names: Sequence[str]) -> Iterator[Table]:
     if broken:
         more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
         raise Damaged(f"{broken[0]}{more}; {len(episodes)} episode(s) could be read from the other rows")
+
+
+def file_rows(path: Path, names: Sequence[str], only: int | None = None) -> Iterator[Table]:
+    """Read columns of one file, cut where the episode changes.
+
+    Args:
+        path: A parquet file.
+        names: Columns to read beside `KEYS`; those that it lacks are left out.
+        only: The one episode to read, None for all. Groups of rows that cannot hold it are passed over.
+
+    Raises:
+        Damaged: it is not whole, after the rows that could be read.
+        MissingExtra: pyarrow is not installed.
+    """
+    with _opened(path) as file:
+        import pyarrow as pa
+
+        have = file.schema_arrow.names
+        missing = [name for name in KEYS if name not in have]
+        if missing:
+            raise Damaged(f"{path} has no column {missing[0]!r}; it is not a data file of a LeRobot data set")
+        wanted = [*KEYS, *(name for name in names if name in have and name not in KEYS)]
+        rows = 0
+        try:
+            groups = [k for k in range(file.num_row_groups) if only is None or _may_hold(file, k, only)]
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=groups, columns=wanted):
+                columns = {name: _array(path, name, batch.column(k)) for k, name in enumerate(batch.schema.names)}
+                episode = columns["episode_index"]
+                edges = [0, *(np.flatnonzero(np.diff(episode)) + 1).tolist(), len(episode)]
+                for a, b in pairwise(edges):
+                    if b > a and only in (None, int(episode[a])):
+                        yield Table(path, int(episode[a]), {name: column[a:b] for name, column in columns.items()})
+                rows += len(episode)
+        except (pa.ArrowException, OSError) as error:
+            first = (str(error).splitlines() or [""])[0][:120]
+            raise Damaged(f"{path} is broken after row {rows} ({first}); download or record it again") from error
 
 
 def listed_rows(path: Path) -> list[dict[str, Any]]:
@@ -227,28 +266,15 @@ def _not_whole(path: Path, error: BaseException) -> Damaged:
     return Damaged(f"{path} ({size} bytes) is not a whole parquet file ({first}); download or record it again")
 
 
-def _rows_of(path: Path, names: Sequence[str]) -> Iterator[Table]:
-    with _opened(path) as file:
-        import pyarrow as pa
-
-        have = file.schema_arrow.names
-        missing = [name for name in KEYS if name not in have]
-        if missing:
-            raise Damaged(f"{path} has no column {missing[0]!r}; it is not a data file of a LeRobot data set")
-        wanted = [*KEYS, *(name for name in names if name in have and name not in KEYS)]
-        rows = 0
-        try:
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted):
-                columns = {name: _array(path, name, batch.column(k)) for k, name in enumerate(batch.schema.names)}
-                episode = columns["episode_index"]
-                edges = [0, *(np.flatnonzero(np.diff(episode)) + 1).tolist(), len(episode)]
-                for a, b in pairwise(edges):
-                    if b > a:
-                        yield Table(path, int(episode[a]), {name: column[a:b] for name, column in columns.items()})
-                rows += len(episode)
-        except (pa.ArrowException, OSError) as error:
-            first = (str(error).splitlines() or [""])[0][:120]
-            raise Damaged(f"{path} is broken after row {rows} ({first}); download or record it again") from error
+def _may_hold(file: Any, group: int, episode: int) -> bool:
+    """Say from the statistics of a row group whether the episode may be in it; without statistics it may."""
+    described = file.metadata.row_group(group)
+    for k in range(described.num_columns):
+        column = described.column(k)
+        if column.path_in_schema == "episode_index":
+            stats = column.statistics
+            return stats is None or not stats.has_min_max or stats.min <= episode <= stats.max
+    return True
 
 
 def _array(path: Path, name: str, column: Any) -> NDArray[Any]:
@@ -262,19 +288,33 @@ def _array(path: Path, name: str, column: Any) -> NDArray[Any]:
         keys = column.to_numpy(zero_copy_only=False)
         if name == "timestamp":
             return np.asarray(keys, dtype=np.float64)
-        if keys.dtype.kind == "f" and not np.all(np.abs(keys) < _END_NS):
-            raise Damaged(f"{path}: column {name!r} has {keys[~(np.abs(keys) < _END_NS)][0]} in it, which is no whole number")
-        return np.asarray(keys, dtype=np.int64)
+        return _fitting(path, name, keys)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _matrix(path, name, column)
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         values = column.to_numpy(zero_copy_only=False)
-        return np.asarray(values, dtype=np.int64 if values.dtype.kind in "iu" else np.float64)
+        return _fitting(path, name, values) if values.dtype.kind in "iu" else np.asarray(values, dtype=np.float64)
     if pa.types.is_timestamp(kind):
         return np.asarray(column.cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy(zero_copy_only=False))
     cells = np.empty(len(column), dtype=object)
     cells[:] = column.to_pylist()
     return cells
+
+
+def _fitting(path: Path, name: str, values: NDArray[Any]) -> NDArray[np.int64]:
+    """Give numbers as int64.
+
+    Raises:
+        Damaged: one of them is none.
+    """
+    fits = np.ones(len(values), dtype=bool)
+    if values.dtype.kind == "f":
+        fits = np.abs(values) < _END_NS
+    elif values.dtype.kind == "u":
+        fits = values < np.uint64(_END_NS)
+    if not np.all(fits):
+        raise Damaged(f"{path}: column {name!r} has {values[~fits][0]} in it, which is no whole number below 2^63")
+    return np.asarray(values, dtype=np.int64)
 
 
 def _matrix(path: Path, name: str, column: Any) -> NDArray[Any]:
@@ -291,5 +331,6 @@ def _matrix(path: Path, name: str, column: Any) -> NDArray[Any]:
     if not (pa.types.is_floating(flat.type) or pa.types.is_integer(flat.type)):
         raise Damaged(f"{path}: column {name!r} holds {column.type}, not lists of numbers")
     kind = np.int64 if pa.types.is_integer(flat.type) and not flat.null_count else np.float64
-    values = np.asarray(flat.to_numpy(zero_copy_only=False), dtype=kind)
+    values = flat.to_numpy(zero_copy_only=False)
+    values = _fitting(path, name, values) if kind is np.int64 else np.asarray(values, dtype=np.float64)
     return values if width == 1 and kind is np.int64 else values.reshape(len(column), width)
