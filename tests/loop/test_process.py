@@ -1,188 +1,275 @@
-"""A module in a process of its own: a real child, real files, a driver that can be told to fail."""
+"""A device in a process of its own: real processes, real signals, a driver that fails, blocks and dies as it is told."""
 
 import os
 import signal
-from collections.abc import Callable
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from onbeat.clock import ManualClock, SystemClock
+from onbeat.device import Command, DeviceState
 from onbeat.device.config import ModuleConfig
 from onbeat.errors import BadInput, DeviceError
-from onbeat.loop import Flag, ModuleSink, SendLoop
-from onbeat.motion import Limits, Trajectory
-
-MS = 1_000_000
-
-DRIVER = '''
-import os
-import numpy as np
-from onbeat.device.device import DeviceInfo, DeviceState
-from onbeat.errors import DeviceError
-
-class Driver:
-    """Writes down what it is told, in the file that its YAML names."""
-
-    def __init__(self, config, clock):
-        self.params = config.params
-        self.info = DeviceInfo("joints", 2, "rad", "fake")
-        self.count = 0
-
-    def note(self, text):
-        with open(self.params["notes"], "a") as file:
-            file.write(text + "\\n")
-
-    def connect(self):
-        if self.params.get("fail") == "connect":
-            raise DeviceError("no bus")
-        self.note(f"connect {os.getpid()}")
-
-    def read(self):
-        return DeviceState(np.zeros(2), 0, 0, 0)
-
-    def write(self, command):
-        self.count += 1
-        if self.params.get("fail") == self.count:
-            raise DeviceError("bus is off")
-        if self.params.get("die") == self.count:
-            os._exit(3)
-        self.note(f"write {command.t_eff_ns} {command.target.tolist()}")
-
-    def hold(self):
-        self.note("hold")
-
-    def close(self):
-        self.note("close")
-'''
-
-
-class Module:
-    def __init__(self, folder: Path) -> None:
-        self.notes = folder / "notes.txt"
-        self.file = folder / "arm.yaml"
-        (folder / "driver_of_test.py").write_text(DRIVER)
-
-    def sink(self, **params: object) -> ModuleSink:
-        lines = "".join(f"  {key}: {value}\n" for key, value in {"notes": self.notes, **params}.items())
-        self.file.write_text(f"device: driver_of_test:Driver\nrate_hz: 200\nparams:\n{lines}")
-        return ModuleSink(self.file)
-
-    def words(self) -> list[str]:
-        return self.notes.read_text().splitlines() if self.notes.exists() else []
-
-
-@pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return Module(tmp_path)
-
-
-def wait_until(done: Callable[[], bool]) -> None:
-    while not done():
-        pass
-
+from onbeat.loop import ProcessDevice, SendLoop
+from onbeat.motion import Trajectory
+from tests.loop.noting_driver import Noted, python_here, wait_until
 
 PLAN = Trajectory([0], [[0.25, -0.5]])
 
 
-def test_the_device_lives_in_another_process_and_gets_the_plan(module: Module) -> None:
-    loop = SendLoop(module.sink(), 200, PLAN)
-    status = loop.status()
-    assert (status.soft, status.running, status.cycles) == (True, False, 0)
+@pytest.fixture
+def noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Noted:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return Noted(tmp_path)
+
+
+def test_a_reading_is_stamped_there_on_the_clock_of_both(noted: Noted) -> None:
+    device, clock = noted.device(), SystemClock()
+    device.connect()
+    before_ns = clock.now_ns()
+    states = [device.read(), device.read()]
+    after_ns = clock.now_ns()
+    device.hold()
+    device.close()
+    device.close()
+    assert noted.pid != os.getpid()
+    assert [state.seq for state in states] == [1, 2]
+    assert before_ns < states[0].begin_ns <= states[0].receive_ns < states[1].begin_ns <= states[1].receive_ns < after_ns
+    assert noted.words()[1:] == ["hold", "close"]
+    with pytest.raises(DeviceError, match="module 'arm' is not connected"):
+        device.read()
+
+
+def test_a_loop_on_a_connected_device_leaves_it_open(noted: Noted) -> None:
+    device = noted.device()
+    device.connect()
+    loop = SendLoop(device, 200, PLAN)
+    loop.start()
+    wait_until(lambda: loop.status().cycles >= 3)
+    with pytest.raises(DeviceError, match="another loop sends to this device; stop it first"):
+        SendLoop(device, 200, PLAN).start()
+    loop.stop()
+    assert device.read().value.tolist() == [0.25, -0.5]
+    device.close()
+    assert noted.words()[-1] == "close"
+    assert "hold" not in noted.words()
+
+
+def test_a_read_that_blocks_delays_neither_sends_nor_hold_nor_close(noted: Noted) -> None:
+    os.mkfifo(noted.gate)
+    device = noted.device(read="block")
+    device.connect()
+    device.read()
+    loop = SendLoop(device, 200, PLAN)
+    loop.start()
+    got: list[DeviceState | str] = []
+
+    def read() -> None:
+        for _ in range(2):
+            try:
+                got.append(device.read())
+            except DeviceError as error:
+                got.append(str(error))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    wait_until(lambda: "blocked" in noted.words())
+    sent = loop.status().cycles
+    wait_until(lambda: loop.status().cycles >= sent + 20)
+    assert got == []
+    noted.open_gate()
+    wait_until(lambda: noted.words().count("blocked") == 2)
+    assert isinstance(got[0], DeviceState)
+    loop.stop()
+    device.hold()
+    device.close()
+    reader.join()
+    assert noted.words()[-2:] == ["hold", "close"]
+    assert got[1] == "module 'arm' is not connected"
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("refuse", "^bus is off$"),
+        ("raise", "^ValueError: bad frame$"),
+        ("exit", "^SystemExit: 4$"),
+        ("foreign", "pickle"),
+    ],
+)
+def test_a_read_that_fails_is_said_with_its_traceback_and_the_next_is_asked(noted: Noted, how: str, says: str) -> None:
+    device = noted.device(read=how)
+    device.connect()
+    device.read()
+    for _ in range(2):
+        with pytest.raises(DeviceError, match=says) as raised:
+            device.read()
+    device.close()
+    assert "Traceback" in str(raised.value.__cause__)
+    assert noted.words()[-1] == "close"
+
+
+def test_a_killed_process_is_said_by_whoever_asks(noted: Noted) -> None:
+    device = noted.device()
+    device.connect()
+    os.kill(noted.pid, signal.SIGKILL)
+    for call in (device.read, device.hold):
+        with pytest.raises(DeviceError, match="the device's process ended by SIGKILL; the device may still move"):
+            call()
+    device.close()
+    assert not device.connected
+    device.connect()
+    assert device.read().seq == 1
+    device.close()
+
+
+def test_sigterm_holds_and_closes_and_ctrl_c_is_not_for_it(noted: Noted) -> None:
+    device = noted.device()
+    device.connect()
+    os.kill(noted.pid, signal.SIGINT)
+    assert device.read().seq == 1
+    os.kill(noted.pid, signal.SIGTERM)
+    wait_until(lambda: noted.words()[-1] == "close")
+    with pytest.raises(DeviceError, match="told to end by SIGTERM; it has held and closed the device"):
+        device.hold()
+    assert noted.words()[-2:] == ["hold", "close"]
+
+
+def test_a_stopped_process_is_given_up_and_holds(noted: Noted) -> None:
+    device = noted.device()
+    device.connect()
+    os.kill(noted.pid, signal.SIGSTOP)
+    with pytest.raises(DeviceError, match=r"has not answered for 0\.3 s and was told to end, held and closed the device"):
+        device.ask("hold", patience_s=0.3)
+    assert noted.words()[-2:] == ["hold", "close"]
+    assert not device.connected
+
+
+def test_a_process_that_goes_on_sends_no_burst(noted: Noted) -> None:
+    device = noted.device()
+    loop = SendLoop(device, 200, PLAN)
     loop.start()
     wait_until(lambda: loop.status().cycles >= 5)
-    assert loop.status().running
-    with pytest.raises(BadInput, match="runs already"):
-        loop.start()
-    assert loop.replace(Trajectory([0], [[1.0, 2.0]])) == 1
-    loop.set_lead(0.01)
+    pid = noted.pid
+    os.kill(pid, signal.SIGSTOP)
+    clock = SystemClock()
+    clock.sleep_until_ns(clock.now_ns() + 100_000_000)
+    loop.replace(Trajectory([0], [[1.0, 2.0]]))
+    os.kill(pid, signal.SIGCONT)
     now = loop.status().cycles
     wait_until(lambda: loop.status().cycles >= now + 5)
-    first = loop.records()
     loop.stop()
-    loop.stop()
-    records, status = np.concatenate([first, loop.records()]), loop.status()
-    words = module.words()
-    assert int(words[0].split()[1]) != os.getpid()
-    assert words[-2:] == ["hold", "close"]
-    writes = [word for word in words if word.startswith("write")]
-    assert writes[0].endswith("[0.25, -0.5]")
-    assert writes[-1].endswith("[1.0, 2.0]")
-    assert status.cycles == len(records) == len(writes)
-    assert [int(word.split()[1]) for word in writes] == records["t_eff_ns"].tolist()
-    assert set(records["plan"].tolist()) == {0, 1}
-    assert records["t_eff_ns"][-1] - records["deadline_ns"][-1] in (10 * MS, records["sent_ns"][-1] + 10 * MS)
-    assert (status.running, status.error) == (False, "")
-    assert "a process of its own" in status.refused[0]
-    assert bool((records["flags"] & Flag.NO_FIFO).any()) != status.realtime
-
-
-def test_a_second_start_goes_on_counting_and_begins_where_the_device_stands(module: Module) -> None:
-    loop = SendLoop(module.sink(), 200, PLAN, limits=Limits(max_speed=1.0))
-    loop.start()
-    wait_until(lambda: loop.status().cycles >= 2)
-    loop.stop()
-    sent = loop.status().cycles
-    loop.replace(PLAN)
-    loop.place(np.zeros(2))
-    before = len(module.words())
-    loop.start()
-    wait_until(lambda: loop.status().cycles >= sent + 2)
-    with pytest.raises(BadInput, match="the loop runs"):
-        loop.place(np.zeros(2))
-    loop.stop()
-    assert loop.records()["plan"][-1] == 1
-    assert module.words()[before + 1].endswith("[0.005, -0.005]")
-
-
-def test_a_write_that_fails_stops_the_loop_within_that_cycle(module: Module) -> None:
-    loop = SendLoop(module.sink(fail=4), 200, PLAN)
-    loop.start()
-    wait_until(lambda: not loop.status().running)
-    assert loop.status().error == "the device refused a target: bus is off"
     records = loop.records()
-    assert len(records) == 4
-    assert records["flags"][-1] & Flag.DEVICE_ERROR
-    loop.stop()
-    assert loop.status().error == "the device refused a target: bus is off"
-    assert module.words()[-1] == "close"
+    assert np.diff(records["sent_ns"]).min() >= 0.75 * 5_000_000
+    assert records["skipped"].sum() == loop.status().missed >= 18
+    assert noted.words()[-3].endswith("[1.0, 2.0]")
 
 
-def test_a_process_that_dies_is_said_and_stops_nothing_else(module: Module) -> None:
-    loop = SendLoop(module.sink(die=3), 200, PLAN)
-    loop.start()
-    wait_until(lambda: not loop.status().running)
-    assert "process ended with code 3; the device may still move" in loop.status().error
-    assert loop.replace(PLAN) == 1
-    loop.stop()
-    assert len(loop.records()) == 0
+PARENT = """
+import os, sys, threading
+from onbeat.loop import ProcessDevice, SendLoop
+from onbeat.motion import Trajectory
+device = ProcessDevice(sys.argv[1])
+loop = SendLoop(device, 200, Trajectory([0], [[0.25, -0.5]]))
+loop.start()
+if sys.argv[2] == "fork":
+    fork = os.fork()
+    if fork == 0:
+        assert not device.connected and not loop.status().running
+        assert "belongs to process" in loop.status().error
+        try:
+            device.read()
+        except Exception as error:
+            print(type(error).__name__, error, flush=True)
+        loop.stop()
+        device.close()
+        sys.stdin.readline()
+        os._exit(0)
+    print(fork, flush=True)
+else:
+    print("ready", flush=True)
+threading.Event().wait()
+"""
 
 
-def test_a_killed_process_is_said(module: Module) -> None:
-    loop = SendLoop(module.sink(), 200, PLAN)
-    loop.start()
-    os.kill(int(module.words()[0].split()[1]), signal.SIGKILL)
-    wait_until(lambda: not loop.status().running)
-    assert "ended by SIGKILL" in loop.status().error
+@pytest.mark.parametrize("how", ["alone", "fork"])
+def test_a_killed_parent_leaves_a_device_that_holds_and_is_closed(noted: Noted, how: str) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", PARENT, str(noted.write()), how],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=python_here(),
+    )
+    with parent:
+        assert parent.stdout is not None
+        assert parent.stdin is not None
+        said = [parent.stdout.readline() for _ in range(2 if how == "fork" else 1)]
+        if how == "fork":
+            assert any("DeviceError module 'arm' belongs to process" in line for line in said)
+        sent = len(noted.words())
+        wait_until(lambda: len(noted.words()) > sent + 5)  # also after the fork has let go of its copy
+        parent.kill()
+        # The fork still has the parent's end of the link open; the process looks for its parent itself.
+        wait_until(lambda: noted.words()[-2:] == ["hold", "close"])
+        parent.stdin.close()
 
 
-def test_a_device_that_does_not_open_is_said_by_start(module: Module) -> None:
-    loop = SendLoop(module.sink(fail="connect"), 200, PLAN)
-    with pytest.raises(DeviceError, match=r"module 'arm' did not open: DeviceError: no bus"):
-        loop.start()
-    assert not loop.status().running
+def test_targets_are_not_written_from_here(noted: Noted) -> None:
+    with pytest.raises(DeviceError, match="is sent to from its own process; give SendLoop the ProcessDevice"):
+        noted.device().write(Command(0, np.zeros(2)))
 
 
-def test_what_cannot_be_done_is_refused(module: Module) -> None:
-    sink = module.sink()
-    assert repr(sink) == "ModuleSink(arm, width 2)"
-    with pytest.raises(BadInput, match="width 1 and the device has width 2"):
-        SendLoop(sink, 200, Trajectory([0], [[0.0]]))
-    loop = SendLoop(sink, 200, PLAN)
-    with pytest.raises(BadInput, match="by hand use DeviceSink"):
-        loop.cycle(0, 0)
+OTHERS = """
+from onbeat.device.device import DeviceInfo
+class Eye:
+    def __init__(self, config, clock): self.info = DeviceInfo("camera", 0, "", "eye")
+    def connect(self): ...
+    read = write = hold = close = connect
+class Wired(Eye):
+    sink = None
+    def __init__(self, config, clock): self.info = DeviceInfo("joints", 1, "rad", "wired")
+"""
+
+
+def test_what_needs_no_process_or_cannot_have_one_is_refused(noted: Noted, tmp_path: Path) -> None:
+    (tmp_path / "others_of_test.py").write_text(OTHERS)
     with pytest.raises(BadInput, match="comes from no file"):
-        ModuleSink(ModuleConfig("arm", "driver_of_test:Driver"))
-    with pytest.raises(BadInput, match="width"):
-        loop.replace(Trajectory([0], [[0.0]]))
+        ProcessDevice(ModuleConfig("arm", "noting_driver_of_test:Driver"))
+    for name, says in (
+        ("others_of_test:Eye", "is a camera and takes no targets, and its readings are too big"),
+        ("others_of_test:Wired", "sent to by a native thread"),
+        ("__main__:Arm", "a class of the running script, which no other process has"),
+    ):
+        (tmp_path / "other.yaml").write_text(f"device: '{name}'\n")
+        with pytest.raises(BadInput, match=says):
+            ProcessDevice(tmp_path / "other.yaml")
+    for clock in (ManualClock(), SystemClock("boottime")):
+        with pytest.raises(BadInput, match=r"stamps on the machine's monotonic clock.*give the rig a SystemClock\(\)"):
+            ProcessDevice(noted.write(), clock)
+
+
+def test_a_device_that_is_connected_is_not_connected_again(noted: Noted) -> None:
+    device = noted.device()
+    device.connect()
+    with pytest.raises(DeviceError, match="connected already"):
+        device.connect()
+    device.close()
+    assert repr(device) == "ProcessDevice(arm, width 2)"
+
+
+def test_an_answer_that_nobody_waited_for_is_passed_over(noted: Noted) -> None:
+    device = noted.device()
+    device.connect()
+    link, readings = device._link, device._readings
+    assert link is not None
+    assert readings is not None
+    link.send((999, "hold", ()))  # as of an ask that Ctrl-C has interrupted
+    readings.send(999)
+    assert device.ask("hold") is None
+    assert device.read().seq == 2
+    device.close()

@@ -51,3 +51,6 @@ def test_loop_says_what_the_machine_granted() -> None:
     assert loop.realtime == "real-time priority granted"
     refused = LoopStatus(True, False, False, ("no SCHED_FIFO", "no mlock"), 0, 2, 1, 0, 0, 0, 0, "")
     assert summarize_loop("arm", 100.0, refused, lateness_ns).realtime == "no SCHED_FIFO; no mlock"
+    soft = LoopStatus(True, True, True, ("a soft loop",), 0, 2, 1, 0, 0, 0, 0, "")
+    assert summarize_loop("arm", 100.0, soft, lateness_ns).realtime == "real-time priority granted; a soft loop"
+    assert summarize_loop("arm", 100.0, soft, lateness_ns).result()["soft"] is True

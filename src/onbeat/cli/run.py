@@ -180,7 +180,7 @@ def _print(terminal: Terminal, summary: "RunSummary", folder: Path) -> None:
         terminal.table(("rows of", *OUTCOMES), outcome_rows(summary))
     for loop in summary.loops:
         terminal.say(
-            f"{loop.module}: {loop.cycles} cycles at {loop.rate_hz:g} Hz, {loop.missed} missed, "
+            f"{loop.module}: {'soft, ' if loop.soft else ''}{loop.cycles} cycles at {loop.rate_hz:g} Hz, {loop.missed} missed, "
             f"late by p50 {loop.lateness_ms(50):.3g} ms, p99 {loop.lateness_ms(99):.3g} ms, max {loop.lateness_ms(100):.3g} ms"
         )
     terminal.say()

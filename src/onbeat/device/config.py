@@ -95,6 +95,7 @@ class ModuleConfig:
         path: The file that holds the module; None when it was built in code.
         inline: Whether that file is the rig's own, with the module's keys under modules/NAME.
         plant: What is known of each joint, by its number from 0.
+        process: "shared": in the rig's process; "own": a Python-only device in a process of its own.
     """
 
     name: str
@@ -111,6 +112,7 @@ class ModuleConfig:
     path: Path | None = None
     inline: bool = False
     plant: Mapping[int, KnownPlant] = field(default_factory=dict, hash=False)
+    process: str = "shared"
 
     def provenance_of(self, key: str) -> Provenance:
         """Say where a figure comes from.
@@ -284,6 +286,7 @@ def parse_module(file: YamlFile, prefix: tuple[str, ...], name: str) -> ModuleCo
         file.path,
         bool(prefix),
         MappingProxyType(plant),
+        process=parsed.process,
     )
 
 

@@ -74,6 +74,7 @@ class ModuleFile(_Keys):
     max_speed: Positive | None = Field(None, description="the fastest that the hardware follows, rad/s or m/s")
     lower: Bounds | None = Field(None, description="lowest target, one for all or one a joint, rad or m")
     upper: Bounds | None = Field(None, description="highest target, one for all or one a joint, rad or m")
+    process: Literal["shared", "own"] = Field("shared", description="own: a Python-only device in a process of its own")
     params: dict[str, Any] = Field(default_factory=dict, description="handed to the device as they are")
     plant: dict[Annotated[int, Field(ge=0)], PlantBlock] = Field(
         default_factory=dict, description="joint, from 0: what it makes of its commands; action_latency stays the lead"

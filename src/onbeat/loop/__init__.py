@@ -2,7 +2,7 @@
 
 from onbeat.loop.cycle import RECORD_DTYPE, Flag, LoopStatus
 from onbeat.loop.loop import SendLoop
-from onbeat.loop.process import ModuleSink
+from onbeat.loop.process import ProcessDevice
 from onbeat.loop.sinks import MemorySink, SerialSink, TcpSink, UdpSink
 from onbeat.loop.thread import DeviceSink
 
@@ -12,7 +12,7 @@ __all__ = (
     "Flag",
     "LoopStatus",
     "MemorySink",
-    "ModuleSink",
+    "ProcessDevice",
     "SendLoop",
     "SerialSink",
     "TcpSink",

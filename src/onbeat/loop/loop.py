@@ -12,7 +12,8 @@ from onbeat._core import Cycle, monotonic_ns
 from onbeat.errors import BadInput, DeviceError
 from onbeat.loop.cycle import LoopStatus, as_records
 from onbeat.loop.native import NativeLoop
-from onbeat.loop.process import ModuleSink, ProcessLoop
+from onbeat.loop.process import ProcessDevice
+from onbeat.loop.process_loop import ProcessLoop
 from onbeat.loop.realtime import check_request
 from onbeat.loop.sinks import Sink
 from onbeat.loop.thread import DeviceSink, SoftLoop
@@ -38,8 +39,8 @@ class SendLoop:
     followed by a burst.
 
     Args:
-        sink: A MemorySink, UdpSink, TcpSink or SerialSink (native thread), a DeviceSink (soft, a thread), or a ModuleSink (soft,
-            a process of its own).
+        sink: A MemorySink, UdpSink, TcpSink or SerialSink (native thread), a DeviceSink (soft, a thread), or a ProcessDevice
+            (soft, a process of its own).
         rate_hz: Sends per second, up to 1e5; an int or a Fraction is exact, a float is taken at its exact binary value.
         plan: What to send. Outside its knots the nearest end is held, and flagged HELD.
         limits: `max_speed` (of a pose with `max_angular_speed`) bounds the step from the last target that was sent to what fits
@@ -69,7 +70,7 @@ class SendLoop:
 
     def __init__(
         self,
-        sink: Sink | DeviceSink | ModuleSink,
+        sink: Sink | DeviceSink | ProcessDevice,
         rate_hz: int | float | Fraction,
         plan: Trajectory,
         limits: Limits | None = None,
@@ -95,9 +96,9 @@ class SendLoop:
         )
         self._cycle: Cycle | ProcessLoop
         self._runner: NativeLoop | SoftLoop | ProcessLoop
-        if isinstance(sink, DeviceSink | ModuleSink) and sink.width != plan.width:
+        if isinstance(sink, DeviceSink | ProcessDevice) and sink.width != plan.width:
             raise BadInput(f"the plan has width {plan.width} and the device has width {sink.width}")
-        if isinstance(sink, ModuleSink):
+        if isinstance(sink, ProcessDevice):
             self._runner = self._cycle = ProcessLoop(settings, sink, priority, cpu)
         else:
             cycle = self._cycle = Cycle(*settings)

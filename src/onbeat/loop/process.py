@@ -1,10 +1,9 @@
-"""A soft loop in a process of its own: a Python-only device, built there from its YAML, at real-time priority, away from this
-process's interpreter lock.
-"""
+"""A Python-only device in a process of its own: built there from its YAML, away from this process's interpreter lock."""
 
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -12,244 +11,299 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from onbeat._core import Cycle
-from onbeat.clock import SystemClock
+from onbeat.clock import Clock, SystemClock
 from onbeat.device.config import ModuleConfig, load_module_config
+from onbeat.device.device import Command, DeviceInfo, DeviceState, SinkDevice
 from onbeat.device.load import open_device
 from onbeat.errors import BadInput, DeviceError
-from onbeat.loop.realtime import SOFT_PROCESS, refusals
-from onbeat.motion.trajectory import Trajectory
+from onbeat.loop.child import ENDED_BY_SIGNAL
 
-__all__ = ("ModuleSink", "ProcessLoop")
+__all__ = ("STOP_S", "ProcessDevice")
 
 _PATIENCE_S = 5.0
+STOP_S = 8.0  # the soft loop there waits for 5 s for a write that does not come back
 _CONNECT_S = 60.0
-_NOTHING = (0,) * 6
+_LOOK_S = 0.1
+# Where the script lies is on the path already; the working directory, which -c puts first, must not hide an installed package.
+_PROGRAM = "import sys; sys.path[:1] == [''] and sys.path.pop(0); from onbeat.loop.child import main; main()"
+_CUT = "the device may still move, so cut its power"
 
 
-class ModuleSink:
-    """Targets to the device of a module's YAML. The device lives in a process of its own, from the loop's start to its stop.
+class _InProcessError(Exception):
+    """The traceback of what was raised there."""
 
-    The loop there is Python and therefore soft, but it has its own interpreter and asks for SCHED_FIFO. Nobody else may have the
-    hardware open meanwhile; read it through a second device where it allows that.
+
+class ProcessDevice:
+    """The device of a module's YAML, in a process of its own from `connect` to `close`: it is read there and sent to there.
+
+    A Device like any other, and what a SendLoop sends to: `SendLoop(ProcessDevice("arm.yaml"), ...)`. The loop there is Python
+    and therefore soft, but it has its own interpreter and asks for SCHED_FIFO. Readings are stamped there, on the monotonic
+    clock that both processes share. A read has a thread and a link of its own, so one that blocks delays neither the sends nor
+    `hold`.
+
+    That process holds and closes its device by itself when this one dies, whatever the signal, and when it gets SIGTERM.
 
     Args:
         module: A module's YAML, or its ModuleConfig out of a rig.
+        clock: The clock of the stamps, which must be the machine's monotonic one.
 
     Raises:
-        BadInput: the YAML is not acceptable, the driver cannot be built, takes no targets, or comes from no file.
+        BadInput: the YAML is not acceptable or comes from no file, the driver cannot be built here or there, takes no targets, or
+            has a native sink; or another clock.
     """
 
-    __slots__ = ("config", "width")
-
-    def __init__(self, module: ModuleConfig | str | Path) -> None:
+    def __init__(self, module: ModuleConfig | str | Path, clock: Clock | None = None) -> None:
         self.config = module if isinstance(module, ModuleConfig) else load_module_config(module)
+        self._name = f"module {self.config.name!r}"
         if self.config.path is None:
-            raise BadInput(f"module {self.config.name!r} comes from no file, so no other process can build it; use DeviceSink")
-        info = open_device(self.config, SystemClock()).info  # touches no hardware before connect
-        if info.width < 1:
-            raise BadInput(f"a device of kind {info.kind!r} and width {info.width} takes no targets")
-        self.width: int = info.width
-
-    def __repr__(self) -> str:
-        return f"ModuleSink({self.config.name}, width {self.width})"
-
-
-class ProcessLoop:
-    """The runner of a ModuleSink, with the cycle's own methods: plans go to the process, records come back.
-
-    Args:
-        settings: The arguments of the native cycle; the one that is made of them here checks plans and leads, and counts plans.
-        sink: The module.
-        priority, cpu: What the process asks for.
-    """
-
-    soft = True
-
-    def __init__(self, settings: tuple[Any, ...], sink: ModuleSink, priority: int, cpu: int | None) -> None:
-        self._settings = settings
-        self._cycle = Cycle(*settings)
-        self._plan: Trajectory = settings[3]
-        self._plan_id = 0
-        self._lead_ns: int = settings[8]
-        self._sink = sink
-        self._priority, self._cpu = priority, cpu
+            raise BadInput(f"{self._name} comes from no file, so no other process can build it; let it run in this one")
+        if self.config.device.startswith("__main__:"):
+            raise BadInput(
+                f"{self._name} names {self.config.device!r}, a class of the running script, which no other process has; "
+                "put the class into a module of its own, or leave out process: own"
+            )
+        if clock is not None and not (isinstance(clock, SystemClock) and clock.id == "monotonic"):
+            raise BadInput(
+                f"{self._name} runs in a process of its own, which stamps on the machine's monotonic clock, not on {clock.id!r}; "
+                "give the rig a SystemClock() or leave out process: own"
+            )
+        device = open_device(self.config, SystemClock())  # touches no hardware before connect
+        self.info: DeviceInfo = device.info
+        if self.info.width < 1:
+            raise BadInput(
+                f"{self._name} is a {self.info.kind} and takes no targets, and its readings are too big to go from process to "
+                "process; leave out process: own"
+            )
+        if isinstance(device, SinkDevice):
+            raise BadInput(
+                f"{self._name} is sent to by a native thread, which Python does not delay in any process; leave out process: own"
+            )
         self._control = threading.RLock()
+        self._reading = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._link: Connection[Any, Any] | None = None
-        self._at: list[float] | None = None
-        self._first_id = 0
-        self._report: tuple[int, int, int, int] = (-1, -1, -1, 0)
-        self._counted: tuple[int, ...] = _NOTHING  # by processes that have ended
-        self._kept: list[NDArray[np.int64]] = []  # their last records
-        self._error = ""
+        self._readings: Connection[Any, Any] | None = None
+        self._owner = 0
+        self._number = self._asked = 0
+        self._lost = ""
+
+    def __repr__(self) -> str:
+        return f"ProcessDevice({self.config.name}, width {self.width})"
 
     @property
     def width(self) -> int:
         """Numbers in a target."""
-        return self._cycle.width
+        return self.info.width
 
     @property
-    def running(self) -> bool:
-        """Whether the loop in the process goes on."""
+    def connected(self) -> bool:
+        """Whether the process is there; in a fork of this process it is not."""
+        return self._link is not None and self._owner == os.getpid()
+
+    def connect(self) -> None:
+        """Start the process; build and connect the device there.
+
+        Raises:
+            DeviceError: it is connected already, the device did not open, or not within 60 s.
+        """
         with self._control:
-            return bool(self._link is not None and (answer := self._ask("state")) is not None and answer[0])
-
-    @property
-    def error(self) -> str:
-        """Why it stopped on its own."""
-        with self._control:
-            if self._link is not None and (answer := self._ask("state")) is not None:
-                self._error = answer[1]
-            return self._error
-
-    @property
-    def realtime(self) -> bool:
-        """Whether SCHED_FIFO was granted."""
-        return self._report[0] == 0
-
-    @property
-    def refused(self) -> tuple[str, ...]:
-        """What was refused, after what a soft loop cannot promise."""
-        fifo, affinity, stack, _ = self._report
-        return (SOFT_PROCESS, *refusals(fifo, affinity, stack, 0, priority=self._priority, cpu=self._cpu, record_bytes=0))
-
-    @property
-    def locked_bytes(self) -> int:
-        """Memory of the process's loop that cannot be paged out."""
-        return self._report[3]
-
-    def start(self) -> None:
-        """Start the process, build and connect the device there, and start the loop."""
-        with self._control:
-            if self.running:
-                raise BadInput("the loop runs already; stop it first")
-            self.stop()
-            self._error = ""
-            ours, theirs = socket.socketpair()
-            command = [sys.executable, "-m", "onbeat.loop.child", str(theirs.fileno())]
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-            # A session of its own: Ctrl-C is for the parent, which then stops it.
+            if self.connected:
+                raise DeviceError(f"{self._name} is connected already; close it first")
+            self._owner, self._lost = os.getpid(), ""
+            ours, theirs = zip(socket.socketpair(), socket.socketpair(), strict=True)
+            # A process that is stopped reads nothing: then a full link must not block for ever.
+            ours[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", round(_PATIENCE_S), 0))
+            descriptors = [end.fileno() for end in theirs]
+            # A session of its own: Ctrl-C is for this process, which then stops that one.
             self._process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+                [sys.executable, "-c", _PROGRAM, *map(str, descriptors), str(self._owner)],
+                pass_fds=descriptors,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
             )
-            theirs.close()
-            self._link = Connection(ours.detach())
-            self._first_id = self._plan_id
-            config = self._sink.config
-            settings = (*self._settings[:3], self._plan, *self._settings[4:8], self._lead_ns, *self._settings[9:])
-            job = (str(config.path), config.name, config.inline, settings, self._at, self._priority, self._cpu)
-            self._at = None
-            answer = self._ask(job, _CONNECT_S)
-            if answer is None or answer[0] != "ready":
-                reason = answer[1] if answer is not None else self._error
-                self.stop()
-                raise DeviceError(f"the loop's process did not start: {reason}")
-            self._report = answer[1]
+            for end in theirs:
+                end.close()
+            self._link, self._readings = (Connection(end.detach()) for end in ours)
+            config = self.config
+            try:
+                self.ask("open", str(config.path), config.name, config.inline, patience_s=_CONNECT_S)
+            except BaseException as error:
+                self._end()
+                if isinstance(error, DeviceError):
+                    raise DeviceError(f"{self._name} did not open in its process: {error}") from error.__cause__
+                raise
 
-    def place(self, at: NDArray[np.float64]) -> None:
-        """Say where the device stands, before the start."""
+    def read(self) -> DeviceState:
+        """Read the device there; takes as long as that takes.
+
+        Raises:
+            DeviceError: the device's read raised (its traceback is the cause), or the process is gone.
+        """
+        answer = self._next_reading()
+        if answer is None:
+            raise self._gone()
+        state: DeviceState = _value(answer)
+        return state
+
+    def write(self, command: Command) -> None:
+        """Refuse: targets are sent by the loop in the process.
+
+        Raises:
+            DeviceError: always.
+        """
+        raise DeviceError(f"{self._name} is sent to from its own process; give SendLoop the ProcessDevice")
+
+    def hold(self) -> None:
+        """Stop where it is, and stay under power.
+
+        Raises:
+            DeviceError: the device's hold raised, does not come back, or the process is gone.
+        """
+        self.ask("hold")
+
+    def close(self) -> None:
+        """Let go of the hardware and end the process; may be called twice.
+
+        Raises:
+            DeviceError: the device's close raised; the process has ended all the same.
+        """
+        if not self.connected:
+            return
         with self._control:
-            if self.running:
-                raise BadInput("the loop runs, and knows what it sent last; stop it before place()")
-            self._cycle.place(at)
-            self._at = np.asarray(at).tolist()
+            try:
+                self.ask("close", patience_s=STOP_S)
+            finally:
+                self._end()
 
-    def stop(self) -> None:
-        """Stop the loop, hold and close the device, and end the process; its last records are kept."""
+    def ask(self, verb: str, *arguments: Any, patience_s: float = _PATIENCE_S) -> Any:
+        """Send a message to the process and give its answer.
+
+        Raises:
+            DeviceError: the answer is an error, does not come in time, or the process is gone.
+        """
+        self._check_owner()
         with self._control:
-            if self._link is None or self._process is None:
-                return
-            self._ask("stop", _PATIENCE_S)
-            if self._link is not None:
-                self._link.close()
-            self._end_process()
+            self._number += 1
+            try:
+                answer = self._answer(self._number, verb, arguments, patience_s)
+            except BlockingIOError:
+                answer = None
+            except (EOFError, OSError):
+                raise self._gone() from None
+            if answer is None:
+                raise self._given_up(patience_s)
+            return _value(answer)
 
-    def cycle(self, deadline_ns: int, wake_ns: int) -> int:
-        """Refuse: the cycles are the process's."""
-        raise BadInput(
-            "the device of this loop lives in a process of its own, on the real clock; for cycles by hand use DeviceSink"
-        )
-
-    def replace(self, plan: Trajectory) -> int:
-        """Follow another plan from the next cycle on."""
+    def tell(self, verb: str, *arguments: Any) -> None:
+        """Send a message that has no answer; one to a process that is gone is dropped, and the next `ask` says so."""
+        if not self.connected:
+            return
         with self._control:
-            self._plan_id = self._cycle.replace(plan)
-            self._plan = plan
-            if self._link is not None:
-                self._ask(("plan", plan))
-            return self._plan_id
+            try:
+                if self._link is not None:
+                    self._link.send((0, verb, arguments))
+            except BlockingIOError:
+                self._given_up(_PATIENCE_S)
+            except OSError:
+                self._gone()
 
-    def set_lead(self, lead_ns: int) -> None:
-        """Look so much further into the plan."""
-        with self._control:
-            self._cycle.set_lead(lead_ns)
-            self._lead_ns = lead_ns
-            if self._link is not None:
-                self._ask(("lead", lead_ns))
-
-    def records(self) -> NDArray[np.int64]:
-        """Take out the records that wait."""
-        with self._control:
-            if self._link is not None and (answer := self._ask("records")) is not None:
-                self._keep(answer)
-            taken = self._kept
-            self._kept = []
-        return np.concatenate(taken) if taken else np.empty((0, 8), dtype=np.int64)
-
-    def counts(self) -> tuple[int, ...]:
-        """Count over all processes of this loop."""
-        with self._control:
-            answer = self._ask("counts") if self._link is not None else None
-            now = answer or _NOTHING
-            return tuple(before + count for before, count in zip(self._counted, now, strict=True))
-
-    def _keep(self, rows: NDArray[np.int64]) -> None:
-        rows[:, 5] += self._first_id
-        self._kept.append(rows)
-
-    def _ask(self, message: Any, patience_s: float = _PATIENCE_S) -> Any:
-        """Send a message and wait for its answer; None when the process is gone, which `error` then says."""
+    def _answer(self, number: int, verb: str, arguments: tuple[Any, ...], patience_s: float) -> Any:
+        """Give the answer with this number, or None when it does not come; one that an interrupted `ask` left is passed over."""
         link = self._link
         if link is None:
-            return None
-        try:
-            link.send(message)
-            if not link.poll(patience_s):
-                self._error = (
-                    f"the device's process has not answered for {patience_s:g} s and was killed; "
-                    "the device may still move, so cut its power"
-                )
-                self._end_process()
-                return None
+            raise EOFError
+        link.send((number, verb, arguments))
+        while True:
+            looks = round(patience_s / _LOOK_S)
+            while not link.poll(_LOOK_S):
+                looks -= 1
+                if self._ended():
+                    raise EOFError
+                if looks <= 0:
+                    return None
             answer = link.recv()
-        except (EOFError, OSError):
-            code = self._end_process()
-            named = f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
-            self._error = f"the device's process ended {named}; the device may still move, so cut its power"
-            return None
-        if message == "stop":
-            self._error, rows, counted = answer
-            self._keep(rows)
-            self._counted = tuple(a + b for a, b in zip(self._counted, counted, strict=True))
-            self._link = None
-            link.close()
-            self._end_process()
-        return answer
+            if answer[0] == number:
+                return answer
 
-    def _end_process(self) -> int:
-        """Wait for the process, kill it when it does not end; give its exit code."""
-        process, self._process = self._process, None
+    def _next_reading(self) -> Any:
+        """Give the answer to a question for a reading, or None when the process is gone."""
+        self._check_owner()
+        with self._reading:
+            link = self._readings
+            self._asked += 1
+            try:
+                if link is None:
+                    return None
+                link.send(self._asked)
+                while True:
+                    while not link.poll(_LOOK_S):
+                        if self._ended():
+                            return None
+                    answer = link.recv()
+                    if answer[0] == self._asked:
+                        return answer
+            except (EOFError, OSError):
+                return None
+
+    def _check_owner(self) -> None:
+        # Before any lock: a fork may have copied one that is held.
+        if self._owner not in (0, os.getpid()):
+            raise DeviceError(f"{self._name} belongs to process {self._owner}; make a device of your own after a fork")
+
+    def _ended(self) -> bool:
+        process = self._process
+        return process is None or process.poll() is not None
+
+    def _gone(self) -> DeviceError:
+        """Give the error that says how the process ended."""
+        with self._control:
+            if self._process is not None:
+                self._lost = _in_words(self._end())
+            return DeviceError(self._lost or f"{self._name} is not connected")
+
+    def _given_up(self, patience_s: float) -> DeviceError:
+        """End the process, which does not answer, in the way that lets it hold, and give the error that says so."""
+        with self._control:
+            process = self._process
+            if process is not None:
+                process.terminate()
+                process.send_signal(signal.SIGCONT)  # where it was stopped
+                held = self._end() == ENDED_BY_SIGNAL
+                outcome = "was told to end, held and closed the device" if held else f"was killed; {_CUT}"
+                self._lost = f"the device's process has not answered for {patience_s:g} s and {outcome}"
+            return DeviceError(self._lost)
+
+    def _end(self) -> int:
+        """Wait for the process, kill it when it does not end, and give its exit code."""
+        process = self._process
         if self._link is not None:
             self._link.close()
             self._link = None
         if process is None:
             return 0
         try:
-            return process.wait(_PATIENCE_S)
+            code = process.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            return process.wait()
+            code = process.wait()
+        self._process = None
+        with self._reading:  # who reads has seen the end by now, and has let go
+            if self._readings is not None:
+                self._readings.close()
+                self._readings = None
+        return code
+
+
+def _value(answer: Any) -> Any:
+    _, good, value, lines = answer
+    if not good:
+        raise DeviceError(value) from _InProcessError(lines)
+    return value
+
+
+def _in_words(code: int) -> str:
+    if code == ENDED_BY_SIGNAL:
+        return "the device's process was told to end by SIGTERM; it has held and closed the device"
+    named = f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
+    return f"the device's process ended {named}; {_CUT}"

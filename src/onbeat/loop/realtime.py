@@ -11,7 +11,10 @@ from onbeat.errors import BadInput
 
 __all__ = ("SOFT", "SOFT_PROCESS", "Ancestor", "ancestors", "check_request", "origin", "refusals")
 
-SOFT = "a soft loop runs in Python: SCHED_FIFO was not asked for, and whoever holds the interpreter lock delays it"
+SOFT = (
+    "a soft loop runs in Python: SCHED_FIFO was not asked for, and whoever holds the interpreter lock delays it; "
+    "process: own in the module's YAML gives it a process of its own"
+)
 SOFT_PROCESS = (
     "a soft loop runs in Python, in a process of its own: the driver's own threads and Python's garbage collection delay it"
 )

@@ -14,7 +14,7 @@ from onbeat.clock import Clock, ManualClock
 from onbeat.device import Device, DeviceState, SinkDevice
 from onbeat.device.config import ModuleConfig
 from onbeat.errors import BadInput, ClockMismatch
-from onbeat.loop import DeviceSink, SendLoop
+from onbeat.loop import DeviceSink, ProcessDevice, SendLoop
 from onbeat.motion import Chunk, Limits, Outcomes, Trajectory, Waypoint, schedule
 from onbeat.motion.lead import lead_ns
 from onbeat.stream import Stream
@@ -106,9 +106,8 @@ class Module:
             return None
         here = np.asarray(self.device.read().value, dtype=np.float64)
         self.plan = Trajectory([self.clock.now_ns()], here[None, :], kind=self._kind)
-        sink = self.device.sink if isinstance(self.device, SinkDevice) else DeviceSink(self.device)
         limits = Limits(lower=self.config.lower, upper=self.config.upper)
-        self.loop = SendLoop(sink, self.config.rate_hz, self.plan, limits=limits)
+        self.loop = SendLoop(_sink(self.device), self.config.rate_hz, self.plan, limits=limits)
         return self.loop
 
     def close(self) -> None:
@@ -313,3 +312,10 @@ class Module:
         reading = Reading(stamp, state.value, state)
         for listener in tuple(self.listeners):
             listener(reading)
+
+
+def _sink(device: Device) -> Any:
+    """Give what a loop sends to: the device's native sink, its process, or its `write`."""
+    if isinstance(device, SinkDevice):
+        return device.sink
+    return device if isinstance(device, ProcessDevice) else DeviceSink(device)

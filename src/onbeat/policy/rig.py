@@ -6,10 +6,10 @@ from pathlib import Path
 
 from onbeat.clock import Clock, ManualClock, SystemClock
 from onbeat.device import Device
-from onbeat.device.config import RigConfig, copied_figures, load_rig_config
+from onbeat.device.config import ModuleConfig, RigConfig, copied_figures, load_rig_config
 from onbeat.device.load import open_device
 from onbeat.errors import BadInput, DeviceError, OnbeatError
-from onbeat.loop import SendLoop
+from onbeat.loop import ProcessDevice, SendLoop
 from onbeat.policy.halt import Halt
 from onbeat.policy.module import Module
 from onbeat.policy.threads import Drive
@@ -108,13 +108,20 @@ def _opened(module: Module) -> SendLoop | None:
         raise DeviceError(f"module {module.name!r} did not open: {type(error).__name__}: {error}") from error
 
 
+def _built(config: ModuleConfig, clock: Clock) -> Device:
+    """Build a module's device; on a manual clock, where no process can follow, always here: the same steps, the same results."""
+    if config.process == "own" and not isinstance(clock, ManualClock):
+        return ProcessDevice(config, clock)
+    return open_device(config, clock)
+
+
 def load_rig(path: str | Path, clock: Clock | None = None, devices: Mapping[str, Device] | None = None) -> Rig:
     """Build the rig that a YAML describes; nothing is opened before `start`.
 
     Args:
         path: The rig's YAML.
         clock: The clock of all stamps and plans; the machine's monotonic clock when not given.
-        devices: Devices by module that are taken instead of being built from the YAML.
+        devices: Devices by module that are taken as they are, instead of being built from the YAML.
 
     Raises:
         BadInput: the YAML, or a module that it names, is not acceptable.
@@ -123,7 +130,7 @@ def load_rig(path: str | Path, clock: Clock | None = None, devices: Mapping[str,
     given = devices or {}
     config = load_rig_config(Path(path))
     modules = {
-        name: Module(module, given[name] if name in given else open_device(module, clock), clock)
+        name: Module(module, given[name] if name in given else _built(module, clock), clock)
         for name, module in config.modules.items()
     }
     return Rig(modules, clock, config)

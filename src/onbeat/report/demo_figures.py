@@ -137,7 +137,7 @@ def draw_lateness(loops: tuple[LoopSummary, ...]) -> str:
 
 def _histogram(paper: Sheet, top: float, loop: LoopSummary, high_ns: float) -> None:
     paper.text(30, top + 14, loop.module, fontsize=14, fontweight="bold")
-    words = f"{loop.cycles} cycles at {loop.rate_hz:g} Hz, {loop.missed} missed"
+    words = f"{'soft, ' if loop.soft else ''}{loop.cycles} cycles at {loop.rate_hz:g} Hz, {loop.missed} missed"
     if not len(loop.lateness_ns):
         paper.text(130, top + 14, f"{words}; no cycle was recorded", color=MUTED)
         return

@@ -51,6 +51,7 @@ class LoopSummary:
         cycles, missed: Commands sent, and deadlines without one.
         lateness_ns: Of each recorded cycle, wake minus deadline.
         realtime: What the machine granted, in words.
+        soft: Whether Python sent, and nothing about its timing was guaranteed.
     """
 
     module: str
@@ -59,6 +60,7 @@ class LoopSummary:
     missed: int
     lateness_ns: NDArray[np.int64]
     realtime: str
+    soft: bool = False
 
     def lateness_ms(self, percent: float) -> float:
         """Give a percentile of the lateness in milliseconds."""
@@ -74,16 +76,15 @@ class LoopSummary:
             "lateness_p99_ms": self.lateness_ms(99),
             "lateness_max_ms": self.lateness_ms(100),
             "realtime": self.realtime,
+            "soft": self.soft,
         }
 
 
 def summarize_loop(module: str, rate_hz: float, status: LoopStatus, lateness_ns: NDArray[np.int64]) -> LoopSummary:
     """Sum up a loop: what it says of itself, and the lateness of its recorded cycles in nanoseconds."""
-    if status.refused:
-        realtime = "; ".join(status.refused)
-    else:
-        realtime = "real-time priority granted" if status.realtime else "stepped on a manual clock"
-    return LoopSummary(module, rate_hz, status.cycles, status.missed, lateness_ns, realtime)
+    granted = ("real-time priority granted",) if status.realtime else ()
+    realtime = "; ".join((*granted, *status.refused)) or "stepped on a manual clock"
+    return LoopSummary(module, rate_hz, status.cycles, status.missed, lateness_ns, realtime, status.soft)
 
 
 @dataclass(frozen=True, slots=True)
