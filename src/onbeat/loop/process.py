@@ -85,7 +85,7 @@ class ProcessDevice:
         self._readings: Connection[Any, Any] | None = None
         self._owner = 0
         self._number = self._asked = 0
-        self._lost = ""
+        self._lost, self._held = "", False
 
     def __repr__(self) -> str:
         return f"ProcessDevice({self.config.name}, width {self.width})"
@@ -109,7 +109,7 @@ class ProcessDevice:
         with self._control:
             if self.connected:
                 raise DeviceError(f"{self._name} is connected already; close it first")
-            self._owner, self._lost = os.getpid(), ""
+            self._owner, self._lost, self._held = os.getpid(), "", False
             ours, theirs = zip(socket.socketpair(), socket.socketpair(), strict=True)
             # A process that is stopped reads nothing: then a full link must not block for ever.
             ours[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", round(_PATIENCE_S), 0))
@@ -155,12 +155,15 @@ class ProcessDevice:
         raise DeviceError(f"{self._name} is sent to from its own process; give SendLoop the ProcessDevice")
 
     def hold(self) -> None:
-        """Stop where it is, and stay under power.
+        """Stop where it is, and stay under power; a process that was told to end has done so itself.
 
         Raises:
             DeviceError: the device's hold raised, does not come back, or the process is gone.
         """
-        self.ask("hold")
+        if not self._held:
+            if self._lost:  # how it ended has been said
+                raise DeviceError("its process has ended, so nothing can tell it to hold")
+            self.ask("hold")
 
     def close(self) -> None:
         """Let go of the hardware and end the process; may be called twice.
@@ -269,8 +272,8 @@ class ProcessDevice:
             if process is not None:
                 process.terminate()
                 process.send_signal(signal.SIGCONT)  # where it was stopped
-                held = self._end() == ENDED_BY_SIGNAL
-                outcome = "was told to end, held and closed the device" if held else f"was killed; {_CUT}"
+                self._end()
+                outcome = "was told to end, held and closed the device" if self._held else f"was killed; {_CUT}"
                 self._lost = f"the device's process has not answered for {patience_s:g} s and {outcome}"
             return DeviceError(self._lost)
 
@@ -288,6 +291,7 @@ class ProcessDevice:
             process.kill()
             code = process.wait()
         self._process = None
+        self._held = code == ENDED_BY_SIGNAL
         with self._reading:  # who reads has seen the end by now, and has let go
             if self._readings is not None:
                 self._readings.close()
