@@ -39,3 +39,12 @@ def test_python_parses_and_its_imports_are_there(document: Path) -> None:
             if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "onbeat":
                 for alias in node.names:
                     assert hasattr(import_module(node.module), alias.name), f"{name_of(document)}: {node.module}.{alias.name}"
+
+
+PACKAGES = sorted(path.parent.name for path in (ROOT / "src" / "onbeat").glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("module", [*PACKAGES, "errors", "units"])
+def test_every_public_name_stands_in_the_docs(module: str) -> None:
+    words = set(re.findall(r"\w+", "\n".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)))
+    assert sorted(set(import_module(f"onbeat.{module}").__all__) - words) == []
