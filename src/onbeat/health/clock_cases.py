@@ -13,7 +13,7 @@ from onbeat.evidence.shapes import Number, Shape, shape
 from onbeat.health.check import Curve, Figure, Mark, Plot
 from onbeat.health.offsets import Offset
 
-__all__ = ("Case", "exposes", "figure", "plot_of", "shaped")
+__all__ = ("Case", "figure", "plot_of", "shaped")
 
 _BUDGET_S = 3e-3  # of wrong time that a robot usually bears
 _HOLD_S = 300.0  # a clock that spends it later than that is only noted
@@ -65,7 +65,7 @@ def shaped(of: Offset, base: Envelope) -> list[Case]:
         rate = found.rate
         if found.kind == "kink":
             rate = max((_after(found, k) for k in range(2)), key=lambda n: abs(n.value))
-        if not rate.clear or abs(rate.value) > (_WARMING if exposes(of) else _FASTEST):
+        if not rate.clear or abs(rate.value) > (_WARMING if of.follows else _FASTEST):
             return []
         return [_skew(of, base, found, rate)]
     if found.kind == "bend":
@@ -89,7 +89,7 @@ def _skew(of: Offset, base: Envelope, found: Shape, rate: Number) -> Case:
 
 def _drift(of: Offset, base: Envelope, found: Shape) -> list[Case]:
     swing = abs(found.bend.value) * of.span
-    if not found.bend.clear or swing > (_WARMING if exposes(of) else _FASTEST):
+    if not found.bend.clear or swing > (_WARMING if of.follows else _FASTEST):
         return []
     figures = {
         "drift": figure(Number(-found.bend.value * 60e6, found.bend.std * 60e6), "ppm/min"),
@@ -178,7 +178,7 @@ def _jumps(of: Offset, base: Envelope, found: Shape) -> list[Case]:
     kept = [(c, s) for c, s in zip(changes, sizes, strict=True) if abs(s.value) > smallest and s.clear]
     kept = [(c, s) for c, s in kept if not c.ramp or _is_slew(of, s.value, c.start, c.end)]
     cases = [_jump(of, exact, final, c, s, _side(of, c, s.value)) for c, s in kept]
-    if exposes(of):  # an exposure changes within a frame too, and moves log times only
+    if of.follows:  # an exposure changes within a frame too, and moves log times only
         cases = [case for case in cases if case.fault == "slew" or case.side == "stamp" or case.weight > _EXPOSURE_S]
     return _without_delay([case for case in cases if not _is_spell(of, case)])
 
@@ -260,15 +260,10 @@ def _without_delay(cases: list[Case]) -> list[Case]:
     return kept
 
 
-def exposes(of: Offset) -> bool:
-    """Say whether its delay may follow an exposure time that the file does not give."""
-    return of.line.info.kind == "image" and not of.line.has("exposure_ns")
-
-
 def _is_slew(of: Offset, size: float, start: float, end: float) -> bool:
     """Say whether a ramp is a clock's: a camera's delay ramps with its exposure, so there its rate or its stamps must say so."""
     rate = size / (end - start)
-    return not exposes(of) or any(abs(abs(rate) / known - 1) < 0.05 for known in _SLEWS) or _ramps_in_stamps(of, size, start, end)
+    return not of.follows or any(abs(abs(rate) / known - 1) < 0.05 for known in _SLEWS) or _ramps_in_stamps(of, size, start, end)
 
 
 def _ramps_in_stamps(of: Offset, size: float, start: float, end: float) -> bool:

@@ -12,7 +12,7 @@ from onbeat.evidence.shapes import Number, Shape
 from onbeat.evidence.timeline import Timeline
 from onbeat.evidence.wraps import Wrap, unwrapped, wraps
 from onbeat.health.check import Check, Evidence, Figure, Mark, Verdict
-from onbeat.health.clock_cases import Case, exposes, figure, plot_of, shaped
+from onbeat.health.clock_cases import Case, figure, plot_of, shaped
 from onbeat.health.clock_words import words
 from onbeat.health.offsets import Offset, offset
 
@@ -58,7 +58,7 @@ def judge_clocks(evidence: Evidence) -> Iterable[Verdict]:
         offsets.append(of)
         here = _compared(of, origin)
         # A camera's arrivals move with an exposure that the file does not give; its stamps against their grid do not.
-        if wrap is None and exposes(of) and not any(case.fault in _SET for case in here):
+        if wrap is None and of.follows and not any(case.fault in _SET for case in here):
             here = _moved(line, leaves(line), origin, "stamp") or here
         cases += here
         if wrap is not None:

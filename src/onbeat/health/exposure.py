@@ -5,15 +5,18 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.evidence.frame_moves import frame_moves
 from onbeat.evidence.timeline import Timeline
 from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
 from onbeat.health.intervals import rhythms
 
-__all__ = ("EXPOSURE", "exposure_slope", "judge_exposure")
+__all__ = ("EXPOSURE", "exposure_slope", "judge_exposure", "told_by_stamps")
 
 _FEWEST = 60
 _FRAMES = 900  # of a straight piece of wander: 30 s of a usual camera
 _SURE = 0.15  # half-width of a slope, beyond which it says nothing
+_MOVED = (-1.0, 0.0, 1.0)  # of what an exposure moved the stamps by, as arrivals move less stamps
+_NEAR, _APART = 0.2, 0.5  # a slope is one of these, and its interval holds no other one
 _VARIES_NS = 200_000  # of the exposure (std): less cannot be seen beside a transport
 
 
@@ -126,6 +129,29 @@ def exposure_slope(y: NDArray[np.float64], exposure: NDArray[np.float64], frames
     without = [np.linalg.lstsq(normal.sum(0) - n, right.sum(0) - v, rcond=None)[0][0] for n, v in zip(normal, right, strict=True)]
     spread = float(np.sqrt(0.9 * np.sum((np.array(without) - np.mean(without)) ** 2)))
     return float(fit[0]) / float(exposure.std()), 2.3 * spread / float(exposure.std())
+
+
+def told_by_stamps(d: NDArray[np.float64], stamp_ns: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """Give the part of a camera's offset that follows an exposure which its stamps alone tell.
+
+    Stamps at mid-exposure move by half of it, against a frame clock that is even at its start or at its end; arrivals by all of
+    it or not at all. So the offset moves by as much as the stamps, one way or the other; for stamps at its end, by nothing.
+
+    Args:
+        d: Log time minus stamp, less any constant, s. Shape (n,).
+        stamp_ns: Shape (n,).
+
+    Returns:
+        The part, s, shape (n,); None where stamps do not tell, or it is no share of what they tell that an exposure can have.
+    """
+    moves = frame_moves(stamp_ns)
+    if moves is None:
+        return None
+    # What the clock did to the stamps is taken off first: it must not be taken for what the exposure did to the arrivals.
+    slope, half = exposure_slope(d * 1e9 + moves.clock_ns, moves.shift_ns, _FRAMES)
+    share = min(_MOVED, key=lambda one: abs(one - slope))
+    apart = abs(share - slope)
+    return share * moves.shift_ns / 1e9 if apart < _NEAR and apart + half < _APART else None
 
 
 def _plot(exposure: NDArray[np.float64], delay: NDArray[np.float64], slope: float) -> Plot:

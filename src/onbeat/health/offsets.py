@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.evidence.timeline import Timeline
-from onbeat.health.exposure import exposure_slope
+from onbeat.health.exposure import exposure_slope, told_by_stamps
 
 __all__ = ("FEWEST", "Offset", "offset")
 
@@ -28,6 +28,7 @@ class Offset:
         base_ns: The median offset, an integer.
         period: Usual time between two rows, s.
         floor: Resolution of the offset, s.
+        follows: Whether it may follow an exposure, of a camera: one that neither the file nor the stamps tell.
     """
 
     line: Timeline
@@ -36,6 +37,7 @@ class Offset:
     base_ns: int
     period: float
     floor: float
+    follows: bool = False
 
     @property
     def name(self) -> str:
@@ -75,9 +77,13 @@ def offset(line: Timeline, origin_ns: int, stamps: NDArray[np.int64] | None = No
         return None
     floor = max(1e-6, _quantum_ns(np.diff(stamp)) / 3e9)
     d = (difference - base) / 1e9
+    told = None
     if line.has("exposure_ns"):
-        d = d - _of_exposure(d, line.column("exposure_ns")[rows] / 1e9)
-    return Offset(line, t, d, base, max(line.period_ns, 1.0) / 1e9, floor)
+        told = _of_exposure(d, line.column("exposure_ns")[rows] / 1e9)
+    elif line.info.kind == "image" and line.whole:
+        told = told_by_stamps(d, stamp)
+    follows = line.info.kind == "image" and told is None
+    return Offset(line, t, d if told is None else d - told, base, max(line.period_ns, 1.0) / 1e9, floor, follows)
 
 
 def _of_exposure(d: _Floats, exposure: _Floats) -> _Floats:
