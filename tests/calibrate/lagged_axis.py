@@ -15,8 +15,8 @@ from onbeat.policy import Module, Rig
 S, MS = 1_000_000_000, 1_000_000
 
 
-class LaggedAxis:
-    """Joints in rad, told through a native sink. A read takes read_s, and the sample is taken at `share` of it.
+class SoftAxis:
+    """Joints in rad, told by `write`. A read takes read_s, and the sample is taken at `share` of it.
 
     params: dead_s, lag_s, read_s, share, width; stamps "none", "ours" or "own" (a clock that begins elsewhere and runs 40 ppm
     fast); repeats: polls out of ten that bring nothing new; fails_after: reads that work.
@@ -30,7 +30,7 @@ class LaggedAxis:
         self.stamps, self.repeats, self.fails_after = given["stamps"], given["repeats"], given["fails_after"]
         width = int(given["width"])
         self.info = DeviceInfo("joints", width, "rad", "lagged axis")
-        self.sink = MemorySink(width, 16384)
+        self._sink = MemorySink(width, 16384)
         self.clock = clock
         self.calls: list[str] = []
         self.sent: list[tuple[int, NDArray[np.float64]]] = []
@@ -63,7 +63,7 @@ class LaggedAxis:
         return self._last
 
     def write(self, command: Command) -> None:
-        self.calls.append("write")
+        self._tell(self.clock.now_ns(), np.array(command.target))
 
     def hold(self) -> None:
         self.calls.append("hold")
@@ -76,10 +76,8 @@ class LaggedAxis:
         return {"sample_ns": 77 * S + t_ns + t_ns * 40 // 1_000_000, "sample_clock": "axis"}
 
     def _state(self, t_ns: int) -> NDArray[np.float64]:
-        for row in self.sink.drain():
-            value = np.array(row["values"], dtype=np.float64)
-            self.sent.append((int(row["sent_ns"]), value))
-            self._told.append((int(row["sent_ns"]) + self.dead_ns, value))
+        for row in self._sink.drain():
+            self._tell(int(row["sent_ns"]), np.array(row["values"], dtype=np.float64))
         while self._told and self._told[0][0] <= t_ns:
             effect_ns, goal = self._told.popleft()
             self._move(effect_ns)
@@ -87,14 +85,32 @@ class LaggedAxis:
         self._move(t_ns)
         return np.array(self._position)
 
+    def _tell(self, sent_ns: int, value: NDArray[np.float64]) -> None:
+        self.sent.append((sent_ns, value))
+        self._told.append((sent_ns + self.dead_ns, value))
+
     def _move(self, t_ns: int) -> None:
         decay = np.exp(-max(t_ns - self._at_ns, 0) / S / self.lag_s)
         self._position = self._goal + (self._position - self._goal) * decay
         self._at_ns = max(t_ns, self._at_ns)
 
 
-def axis_rig(clock: Clock, params: dict[str, Any] | None = None, module: type[Module] = Module, **changes: Any) -> Rig:
+class LaggedAxis(SoftAxis):
+    """The same, told through a native sink."""
+
+    @property
+    def sink(self) -> MemorySink:
+        return self._sink
+
+
+def axis_rig(
+    clock: Clock,
+    params: dict[str, Any] | None = None,
+    module: type[Module] = Module,
+    device: type[SoftAxis] = LaggedAxis,
+    **changes: Any,
+) -> Rig:
     """A rig of one such device, read at a rate that is not in step with sending."""
     given: dict[str, Any] = {"rate_hz": 250.0, "poll_hz": 173.0, "params": params or {}, **changes}
     config = ModuleConfig("axis", "tests.calibrate.lagged_axis:LaggedAxis", **given)
-    return Rig({"axis": module(config, LaggedAxis(config, clock), clock)}, clock)
+    return Rig({"axis": module(config, device(config, clock), clock)}, clock)

@@ -13,7 +13,7 @@ from onbeat.errors import BadInput, DeviceError
 from onbeat.loop import SendLoop
 from onbeat.motion import Limits
 from onbeat.policy import Module, Rig
-from tests.calibrate.lagged_axis import MS, LaggedAxis, axis_rig
+from tests.calibrate.lagged_axis import MS, LaggedAxis, SoftAxis, axis_rig
 
 INFO = DeviceInfo("joints", 2, "rad", "test")
 TRUE_S = 0.5 / 250 + 0.02 + 0.03
@@ -42,6 +42,11 @@ def test_device_that_stamps_its_samples_is_known_exactly(motion: Motion) -> None
     assert plant.dead_time.value == pytest.approx(0.02, abs=2e-4)
     assert plant.lag.value == pytest.approx(0.03, abs=2e-4)
     assert plant.gain == pytest.approx(1.0, abs=1e-3)
+
+
+def test_device_with_a_python_sdk_only() -> None:
+    found = identified(axis_rig(ManualClock(MS), {"stamps": "ours"}, device=SoftAxis))
+    assert found.plant.l_eff.value == pytest.approx(TRUE_S, abs=5e-5)
 
 
 def test_one_joint_moves_smoothly_and_comes_back() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from onbeat.cli.main import main
-from onbeat.device import copy_rig, load_module_config, simulated_rig_path
+from onbeat.device import copy_rig, load_module_config, load_rig_config, simulated_rig_path
 from onbeat.device.plant import draw_arm, draw_gripper
 from onbeat.device.seeded import child_rng
 from tests.cli.test_delay import failed
@@ -112,6 +112,20 @@ def test_device_in_real_time_is_moved_after_a_yes(tmp_path: Path, capsys: pytest
     assert found["l_eff"]["value"] == pytest.approx(0.002 + 0.004 + 0.02 + 0.0005, abs=0.002)
     assert "axis:" in rig.read_text()
     assert "plant:" in rig.read_text()
+
+
+def test_box_behind_sockets_with_a_clock_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rig.yaml").write_text(
+        "modules:\n  box:\n    device: tests.calibrate.socket_box:SocketAxis\n    rate_hz: 250\n"
+        "    params: {dead_s: 0.006, lag_s: 0.02, report_s: 0.0067}\n"
+    )
+    assert identify("rig.yaml", "--yes", "--json", *REAL) == 0
+    (found,) = json.loads(capsys.readouterr().out)["joints"]
+    assert found["stamps"] == "mapped"
+    assert "on its own clock 'box', which was mapped by" in found["remarks"][0]
+    # What a busy machine adds on the way to the box is a delay, too.
+    assert found["l_eff"]["value"] == pytest.approx(0.002 + 0.006 + 0.02, abs=0.003)
+    assert load_rig_config(tmp_path / "rig.yaml").modules["box"].plant[0].stamps == "mapped"
 
 
 def test_robot_that_nobody_watches_is_not_moved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
