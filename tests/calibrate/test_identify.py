@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onbeat.calibrate.excitation import MOTIONS, Motion
-from onbeat.calibrate.identify import JointPlant, Request, check_places, excitation_of, identify_joint, known_plant
+from onbeat.calibrate.identify import JointPlant, Request, check_places, excitation_of, identify_joint, known_plant, move_joint
 from onbeat.clock import ManualClock
 from onbeat.device import DeviceInfo, ModuleConfig, Provenance
 from onbeat.errors import BadInput, DeviceError
@@ -29,7 +29,7 @@ def identified(rig: Rig, joint: int = 0, request: Request | None = None) -> Join
     module = rig["axis"]
     excitation = excitation_of(module.config, module.info, joint, request or Request(seconds=30.0))
     with rig:
-        return identify_joint(rig, "axis", joint, excitation)
+        return identify_joint(move_joint(rig, "axis", joint, excitation))
 
 
 @pytest.mark.parametrize("motion", MOTIONS)
@@ -55,7 +55,7 @@ def test_one_joint_moves_smoothly_and_comes_back() -> None:
     module = rig["axis"]
     excitation = excitation_of(module.config, module.info, 1, Request(seconds=30.0))
     with rig:
-        found = identify_joint(rig, "axis", 1, excitation, seconds.append)
+        moved = move_joint(rig, "axis", 1, excitation, seconds.append)
     sent_ns, values = zip(*device_of(rig).sent, strict=True)
     sent = np.array(values)
     assert (sent[:, 0] == 0).all()
@@ -63,19 +63,20 @@ def test_one_joint_moves_smoothly_and_comes_back() -> None:
     assert np.abs(np.diff(sent[:, 1])).max() <= excitation.peak_speed / 250 * (1 + 1e-9)
     # What is taken for sent is what arrived, bit for bit.
     arrived = dict(zip(sent_ns, sent[:, 1].tolist(), strict=True))
-    taken = dict(zip(found.sent_ns.tolist(), found.command.tolist(), strict=True))
+    taken = dict(zip(moved.sent_ns.tolist(), moved.command.tolist(), strict=True))
     both = sorted(taken.keys() & arrived.keys())
     assert len(both) >= len(taken) - 5  # the last ones arrive after the last read
     assert [arrived[t] for t in both] == [taken[t] for t in both]
     assert sum(seconds) == pytest.approx(30.0 + 0.9, abs=0.1)
-    assert found.joint == 1
+    assert moved.joint == 1
+    assert moved.measured.shape == moved.samples.t_ns.shape
     assert device_of(rig).calls[-2:] == ["hold", "close"]
 
 
 def test_the_same_motion_gives_the_same_bits() -> None:
     first, second = (identified(axis_rig(ManualClock(MS), {"stamps": "ours"})) for _ in range(2))
     assert first.plant == second.plant
-    assert np.array_equal(first.command, second.command)
+    assert np.array_equal(first.moved.command, second.moved.command)
 
 
 def test_reads_are_taken_back_by_half_and_widen_the_interval() -> None:
@@ -167,7 +168,7 @@ def test_rig_that_is_not_started() -> None:
     rig = axis_rig(ManualClock(MS))
     excitation = excitation_of(rig["axis"].config, rig["axis"].info, 0, Request())
     with pytest.raises(BadInput, match="module 'axis' is not started"):
-        identify_joint(rig, "axis", 0, excitation)
+        move_joint(rig, "axis", 0, excitation)
 
 
 def test_speed_and_range_of_the_module_size_the_motion() -> None:

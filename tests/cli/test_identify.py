@@ -73,9 +73,32 @@ def test_folder_terminal_and_yaml(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "Joint 0 of gripper is 6" in out
     assert "action_latency, the lead that is applied, is 0.00 ms and assumed, not measured" in out
     folder = tmp_path / "onbeat-identify"
-    assert sorted(path.name for path in folder.iterdir()) == ["identify.svg", "report.html", "result.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["identify.svg", "motion.npz", "report.html", "result.json"]
     assert out.rstrip().endswith(f"{folder}/report.html\nnext: onbeat run POLICY.yaml --rig {rig}")
     assert set(load_module_config(tmp_path / "mine" / "modules" / "gripper.yaml").plant) == {0}
+
+
+def test_a_kept_motion_is_judged_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents: list[dict[str, Any]] = []
+    for arguments in (
+        ["--fast", "--joint", "0", "--joint", "2", "--out", "first", *QUICK],
+        ["first"],
+        ["first/motion.npz", "--joint", "2"],
+    ):
+        assert identify("--json", *arguments) == 0
+        documents.append(json.loads(capsys.readouterr().out))
+    first, again, one = documents
+    assert again["joints"] == first["joints"]
+    assert one["joints"] == first["joints"][1:]
+    assert again["run"]["motion"] == "first/motion.npz"
+    assert again["agreement"] is None
+    # A tone that was not sent is refused.
+    assert identify("first", "--joint", "0", "--tone", "0.3", "--tone", "0.7") == 1
+    assert "the command does not move at 0.7 Hz" in capsys.readouterr().out
+    assert identify("first", "--fast", "--speed", "1") == 2
+    assert "first is a motion that was kept, and nothing moves; leave out --speed, --fast" in capsys.readouterr().err
+    assert identify("first", "--joint", "1") == 2
+    assert "motion.npz has no joint 1; it has 0, 2" in capsys.readouterr().err
 
 
 def test_nothing_is_written_where_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

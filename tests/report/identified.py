@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from onbeat.calibrate.identify import JointPlant, Request, excitation_of, identify_joint
+from onbeat.calibrate.identify import JointPlant, Request, excitation_of, identify_joint, move_joint
 from onbeat.clock import ManualClock
 from onbeat.device import ModuleConfig
 from tests.calibrate.lagged_axis import axis_rig
@@ -19,7 +19,7 @@ def joint(
     module = rig["axis"]
     with rig:
         excitation = excitation_of(module.config, module.info, number, Request(seconds=30.0))
-        return identify_joint(rig, "axis", number, excitation)
+        return identify_joint(move_joint(rig, "axis", number, excitation))
 
 
 @cache
@@ -29,4 +29,5 @@ def refused_joint() -> JointPlant:
     rig = axis_rig(ManualClock(1_000_000), params, poll_hz=None)
     module = rig["axis"]
     with rig:
-        return identify_joint(rig, "axis", 0, excitation_of(module.config, module.info, 0, Request(seconds=30.0)))
+        excitation = excitation_of(module.config, module.info, 0, Request(seconds=30.0))
+        return identify_joint(move_joint(rig, "axis", 0, excitation))

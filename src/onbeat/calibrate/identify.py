@@ -23,7 +23,16 @@ from onbeat.motion import Chunk, Trajectory
 from onbeat.policy import Module, Rig
 from onbeat.units import to_ns
 
-__all__ = ("JointPlant", "Request", "check_places", "excitation_of", "identify_joint", "known_plant")
+__all__ = (
+    "JointMotion",
+    "JointPlant",
+    "Request",
+    "check_places",
+    "excitation_of",
+    "identify_joint",
+    "known_plant",
+    "move_joint",
+)
 
 # Asked for where nothing else is said: by the unit of the positions.
 USUAL: dict[str, tuple[float, float, float]] = {"rad": (0.3, 1.0, 10.0), "m": (0.02, 0.08, 1.0)}
@@ -56,30 +65,66 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JointPlant:
-    """One joint: how it was moved, what was sent and read, and the plant.
+class JointMotion:
+    """How one joint was moved, and what was sent and read.
 
     Args:
         joint: Its number, from 0.
         excitation: The motion.
-        plant: The result; the intervals of l_eff and dead_time hold what the stamps are off by.
-        stamps: What the samples' stamps are.
-        biased: Whether l_eff is too large by a delay of the stamps that is not known.
-        remarks: What the figure rests on.
         sent_ns, command: What was sent, when. Shape (n,).
-        t_ns, measured: The samples. Shape (m,).
+        samples: What was read, and when it was true; values of this joint alone, shape (m, 1).
+        unsent: Why what was sent is not known; "" when it is.
     """
 
     joint: int
     excitation: Excitation
-    plant: PlantResult
-    stamps: StampKind
-    biased: bool
-    remarks: tuple[str, ...]
     sent_ns: NDArray[np.int64]
     command: NDArray[np.float64]
-    t_ns: NDArray[np.int64]
-    measured: NDArray[np.float64]
+    samples: TrueStamps
+    unsent: str
+
+    @property
+    def measured(self) -> NDArray[np.float64]:
+        """The samples of the joint, shape (m,)."""
+        return self.samples.values[:, 0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointPlant:
+    """One joint: its motion, and the plant.
+
+    Args:
+        moved: What was sent and read.
+        plant: The result; the intervals of l_eff and dead_time hold what the stamps are off by.
+    """
+
+    moved: JointMotion
+    plant: PlantResult
+
+    @property
+    def joint(self) -> int:
+        """The joint's number, from 0."""
+        return self.moved.joint
+
+    @property
+    def excitation(self) -> Excitation:
+        """The motion."""
+        return self.moved.excitation
+
+    @property
+    def stamps(self) -> StampKind:
+        """What the samples' stamps are."""
+        return self.moved.samples.kind
+
+    @property
+    def biased(self) -> bool:
+        """Whether l_eff is too large by a delay of the stamps that is not known."""
+        return self.moved.samples.biased
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the figure rests on."""
+        return (self.moved.samples.remark, *self.plant.remarks)
 
 
 def excitation_of(config: ModuleConfig, info: DeviceInfo, joint: int, request: Request) -> Excitation:
@@ -149,10 +194,10 @@ def check_places(rig: Rig, name: str, excitations: Mapping[int, Excitation]) -> 
         check_place(excitation, float(here[joint]), lower, upper, module.info.unit, f"{name} joint {joint}")
 
 
-def identify_joint(
+def move_joint(
     rig: Rig, name: str, joint: int, excitation: Excitation, tell: Callable[[float], None] = lambda seconds: None
-) -> JointPlant:
-    """Move one joint, the others staying, and identify what it makes of its commands.
+) -> JointMotion:
+    """Move one joint, the others staying, and take down what is sent and read.
 
     Args:
         rig: Started.
@@ -192,19 +237,21 @@ def identify_joint(
     stamps = true_stamps(readings, module.config, repeats / max(repeats + len(readings), 1))
     sent = records[(records["flags"] & Flag.WOULD_BLOCK) == 0]
     command = _plan(module)[1].at_many(sent["t_eff_ns"])[:, joint]
-    measured = stamps.values[:, joint]
     span_ns = start_ns, start_ns + to_ns(excitation.duration_s)
-    reason = _unknown(records, span_ns, loop.status().dropped_records - lost)
-    if reason:
-        plant = _refused(reason, len(measured))
-    else:
-        known: Stamps = "receipt" if stamps.kind == "receipt" else "sample"
-        plant = identify_plant(sent["sent_ns"], command, stamps.t_ns, measured, excitation.tones_hz, stamps=known)
-    plant = _widened(plant, stamps)
-    remarks = (stamps.remark, *plant.remarks)
-    return JointPlant(
-        joint, excitation, plant, stamps.kind, stamps.biased, remarks, sent["sent_ns"], command, stamps.t_ns, measured
+    unsent = _unknown(records, span_ns, loop.status().dropped_records - lost)
+    samples = replace(stamps, values=stamps.values[:, [joint]])
+    return JointMotion(joint, excitation, sent["sent_ns"], command, samples, unsent)
+
+
+def identify_joint(moved: JointMotion) -> JointPlant:
+    """Identify what a joint makes of its commands; refused, with the reason, where what was sent or read does not tell."""
+    if moved.unsent:
+        return JointPlant(moved, _refused(moved.unsent, len(moved.measured)))
+    known: Stamps = "receipt" if moved.samples.kind == "receipt" else "sample"
+    plant = identify_plant(
+        moved.sent_ns, moved.command, moved.samples.t_ns, moved.measured, moved.excitation.tones_hz, stamps=known
     )
+    return JointPlant(moved, _widened(plant, moved.samples))
 
 
 def known_plant(found: JointPlant, date: str, host: str) -> KnownPlant:

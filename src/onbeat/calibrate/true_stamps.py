@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,10 @@ from onbeat.errors import BadInput
 from onbeat.policy import Reading
 from onbeat.units import to_ns
 
-__all__ = ("StampKind", "TrueStamps", "true_stamps")
+__all__ = ("STAMP_KINDS", "StampKind", "TrueStamps", "true_stamps")
 
 StampKind = Literal["sample", "mapped", "corrected", "receipt"]
+STAMP_KINDS: tuple[StampKind, ...] = get_args(StampKind)
 
 # No wire answers faster: a read that does was answered from the driver's memory.
 FASTEST_READ_S = 5e-5

@@ -3,7 +3,7 @@
 import platform
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,8 +14,10 @@ from onbeat.errors import BadInput
 if TYPE_CHECKING:
     from onbeat.calibrate.excitation import Excitation
     from onbeat.calibrate.identify import JointPlant, Request
+    from onbeat.device import ModuleConfig
     from onbeat.policy import Module, Rig
     from onbeat.report.folder import RunFolder
+    from onbeat.report.identify import IdentifyReport
 
 __all__ = ("EXAMPLE", "run")
 
@@ -29,7 +31,10 @@ _START_NS = 1_000_000_000
 def run(
     rig: Annotated[
         Path | None,
-        typer.Argument(metavar="[RIG.yaml]", help="The rig's YAML (default: conf/rig.yaml, else the simulated rig)."),
+        typer.Argument(
+            metavar="[RIG.yaml | FOLDER]",
+            help="The rig's YAML (default: conf/rig.yaml, else the simulated rig); or what a run has left, to judge it anew.",
+        ),
     ] = None,
     module: Annotated[
         str | None, typer.Option("--module", metavar="NAME", help="Which module (default: the first that takes commands).")
@@ -69,10 +74,18 @@ def run(
     Each joint moves around where it stands, from rest to rest, while the others stay. It gets its delay from sending to motion
     (l_eff) with a 95 % interval, dead time, lag and gain, or the reason why they cannot be told. What was found is written to the
     module's YAML as plant:, and to a folder as result.json, with a picture and a report.html. action_latency stays the lead that
-    is applied. Ctrl-C ends the motion: the module holds. Exit code 1 when a joint cannot be told.
+    is applied. The folder keeps what was sent and read; name it in place of a rig to judge that anew. Ctrl-C ends the motion: the
+    module holds. Exit code 1 when a joint cannot be told.
     """
+    if rig is not None and (rig.suffix == ".npz" or (rig / "motion.npz").exists()):
+        moving = {"--module": module, "--amplitude": amplitude, "--speed": speed, "--acceleration": acceleration}
+        given = [option for option, value in moving.items() if value is not None] + ["--fast"] * fast
+        if given:
+            raise BadInput(f"{rig} is a motion that was kept, and nothing moves; leave out {', '.join(given)}")
+        return _again(Terminal(json=json), rig, joint, tone, out)
     from onbeat.calibrate.files import check_writable
     from onbeat.calibrate.identify import excitation_of
+    from onbeat.calibrate.kept_motion import MOTION_FILE, keep_motion
     from onbeat.clock import ManualClock, SystemClock
     from onbeat.device import copy_rig, simulated_rig_path
     from onbeat.policy import Rig, load_rig
@@ -98,7 +111,32 @@ def run(
         if not target.config.device.startswith(_SIMULATED):
             _ask(name, target.info.unit, motions, yes)
         found = _move(terminal, Rig({name: target}, clock), name, motions)
-        return _tell(terminal, folder, path, target, found, write, (wall.now_ns() - start_ns) / 1e9)
+        keep_motion(
+            folder.path(MOTION_FILE), target.config, target.info.unit, _final(folder, path), [joint.moved for joint in found]
+        )
+        written = _write(target.config, found, folder) if write else None
+        run = {"wall_s": (wall.now_ns() - start_ns) / 1e9, "fast": fast}
+        report, document = _report(folder, target.config, target.info.unit, _final(folder, path), found, written, run)
+    return _tell(terminal, report, document)
+
+
+def _again(terminal: Terminal, path: Path, joints: list[int] | None, tones: list[float] | None, out: Path | None) -> int:
+    """Judge a motion that was kept."""
+    from dataclasses import replace
+
+    from onbeat.calibrate.identify import identify_joint
+    from onbeat.calibrate.kept_motion import open_motion, read_joint
+    from onbeat.report import run_folder
+
+    kept = open_motion(path)
+    with run_folder("onbeat-identify", out) as folder:
+        moved = [read_joint(kept, joint) for joint in (dict.fromkeys(joints) if joints else kept.joints)]
+        if tones:
+            moved = [replace(each, excitation=replace(each.excitation, tones_hz=tuple(tones))) for each in moved]
+        found = [identify_joint(each) for each in moved]
+        run = {"motion": str(kept.arrays.path)}
+        report, document = _report(folder, kept.module, kept.unit, kept.rig, found, None, run)
+    return _tell(terminal, report, document)
 
 
 def _request(
@@ -149,7 +187,7 @@ def _ask(name: str, unit: str, motions: "dict[int, Excitation]", yes: bool) -> N
 
 
 def _move(terminal: Terminal, rig: "Rig", name: str, motions: "dict[int, Excitation]") -> "list[JointPlant]":
-    from onbeat.calibrate.identify import check_places, identify_joint
+    from onbeat.calibrate.identify import check_places, identify_joint, move_joint
 
     total_s = sum(motion.duration_s for motion in motions.values())
     found, passed_s = [], 0.0
@@ -163,48 +201,67 @@ def _move(terminal: Terminal, rig: "Rig", name: str, motions: "dict[int, Excitat
         with terminal.progress(f"moving {name}", round(total_s)) as advance, rig:
             check_places(rig, name, motions)
             for joint, motion in motions.items():
-                found.append(identify_joint(rig, name, joint, motion, tell))
+                found.append(identify_joint(move_joint(rig, name, joint, motion, tell)))
     except KeyboardInterrupt:
         print(f"onbeat: {name} holds where it is", file=sys.stderr)
         raise
     return found
 
 
-def _tell(
-    terminal: Terminal,
-    folder: "RunFolder",
-    rig: Path,
-    module: "Module",
-    found: "list[JointPlant]",
-    write: bool,
-    wall_s: float,
-) -> int:
-    """Write the plant and the report, and say what was found."""
+def _write(config: "ModuleConfig", found: "list[JointPlant]", folder: "RunFolder") -> Path | None:
+    """Write the plants beside the hardware; gives the file, or None where there was nothing to write."""
     from onbeat.calibrate.files import write_plant
     from onbeat.calibrate.identify import known_plant
+
+    told = [joint for joint in found if joint.plant.accepted]
+    if not told or config.path is None:
+        return None
+    date, host = _now()
+    for joint in told:
+        write_plant(config.path, joint.joint, known_plant(joint, date, host), module=config.name if config.inline else None)
+    return _final(folder, config.path)
+
+
+def _now() -> tuple[str, str]:
     from onbeat.clock import SystemClock
-    from onbeat.device.agreement import lead_agreement
     from onbeat.report import iso_date
+
+    return iso_date(SystemClock("wall").now_ns()), platform.node()
+
+
+def _report(
+    folder: "RunFolder",
+    config: "ModuleConfig",
+    unit: str,
+    rig: Path,
+    found: "list[JointPlant]",
+    written: Path | None,
+    run: dict[str, Any],
+) -> "tuple[IdentifyReport, dict[str, Any]]":
+    """Write the report."""
+    from onbeat.calibrate.identify import known_plant
+    from onbeat.device.agreement import lead_agreement
     from onbeat.report.identify import IdentifyReport
 
-    date, host = iso_date(SystemClock("wall").now_ns()), platform.node()
-    config = module.config
+    date, host = _now()
     told = {joint.joint: known_plant(joint, date, host) for joint in found if joint.plant.accepted}
-    if write and config.path is not None:
-        for number, plant in told.items():
-            write_plant(config.path, number, plant, module=config.name if config.inline else None)
-    written = _final(folder, config.path) if write and told and config.path is not None else None
-    report = IdentifyReport(config, module.info.unit, tuple(found), lead_agreement(config, told), _final(folder, rig), written)
-    run = {"date": date, "host": host, "wall_s": wall_s, "rig": str(report.rig), "folder": str(folder.final)}
-    document = report.document(run)
+    # A motion that was kept knows nothing of the module's figures.
+    agreement = lead_agreement(config, told) if config.path is not None else None
+    report = IdentifyReport(config, unit, tuple(found), agreement, rig, written)
+    document = report.document({"date": date, "host": host, **run, "rig": str(rig), "folder": str(folder.final)})
     report.write(folder, document)
+    return report, document
+
+
+def _tell(terminal: Terminal, report: "IdentifyReport", document: dict[str, Any]) -> int:
+    """Say what was found."""
     if table := report.table():
         terminal.table(table.header, table.rows)
         terminal.say()
     for sentence in report.sentences():
         terminal.say(sentence)
     terminal.say()
-    terminal.say(f"{folder.final}/report.html")
+    terminal.say(f"{document['run']['folder']}/report.html")
     terminal.say(f"next: {report.next_command()}")
     terminal.document(document)
     return FINDING if report.refused else GOOD

@@ -183,8 +183,8 @@ class IdentifyReport:
                     f"{low:+.3g} to {high:+.3g} {self.unit}",
                     f"{motion.peak_speed:.3g} {self.unit}/s",
                     f"{motion.peak_acceleration:.3g} {self.unit}/s2",
-                    f"{len(joint.sent_ns)}",
-                    f"{len(joint.t_ns)}",
+                    f"{len(joint.moved.sent_ns)}",
+                    f"{len(joint.moved.samples.t_ns)}",
                 )
             )
         return Table(("joint", "motion", "time", "reach", "peak speed", "peak acceleration", "sent", "read"), rows, left=2)
@@ -239,8 +239,8 @@ def _joint(joint: JointPlant) -> dict[str, Any]:
             "peak_speed": motion.peak_speed,
             "peak_acceleration": motion.peak_acceleration,
         },
-        "sent": len(joint.sent_ns),
-        "read": len(joint.t_ns),
+        "sent": len(joint.moved.sent_ns),
+        "read": len(joint.moved.samples.t_ns),
         "remarks": joint.remarks,
     }
 

@@ -121,18 +121,20 @@ def _model(joint: JointPlant, frequency: NDArray[np.float64]) -> tuple[NDArray[n
 
 
 def _draw_motion(axes: Any, joint: JointPlant, unit: str) -> None:
-    begin_ns = int(joint.sent_ns[0]) if len(joint.sent_ns) else 0
-    sent_s, read_s = (joint.sent_ns - begin_ns) / 1e9, (joint.t_ns - begin_ns) / 1e9
-    first = _liveliest(sent_s, joint.command)
+    begin_ns = int(joint.moved.sent_ns[0]) if len(joint.moved.sent_ns) else 0
+    sent_s, read_s = (joint.moved.sent_ns - begin_ns) / 1e9, (joint.moved.samples.t_ns - begin_ns) / 1e9
+    first = _liveliest(sent_s, joint.moved.command)
     sent = (sent_s >= first) & (sent_s <= first + _SHOWN_S)
     read = (read_s >= first) & (read_s <= first + _SHOWN_S)
-    axes.plot(read_s[read], joint.measured[read], color=MUTED, linewidth=1.2, linestyle=(0, (4, 2.5)), label="read")
-    axes.plot(sent_s[sent], joint.command[sent], color=BLUE, linewidth=3.6, alpha=0.45, label="sent", solid_capstyle="round")
+    axes.plot(read_s[read], joint.moved.measured[read], color=MUTED, linewidth=1.2, linestyle=(0, (4, 2.5)), label="read")
+    axes.plot(
+        sent_s[sent], joint.moved.command[sent], color=BLUE, linewidth=3.6, alpha=0.45, label="sent", solid_capstyle="round"
+    )
     l_eff = joint.plant.l_eff.value
     if l_eff is not None:
         moved = (read_s - l_eff >= first) & (read_s - l_eff <= first + _SHOWN_S)
         label = f"read, moved back {l_eff * 1e3:.1f} ms"
-        axes.plot(read_s[moved] - l_eff, joint.measured[moved], color=ORANGE, linewidth=1.5, label=label)
+        axes.plot(read_s[moved] - l_eff, joint.moved.measured[moved], color=ORANGE, linewidth=1.5, label=label)
     axes.set_xlim(first, first + _SHOWN_S)
     axes.margins(y=0.08)
     axes.set_xlabel(f"time, s; position in {unit}", loc="left")
