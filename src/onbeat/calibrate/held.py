@@ -4,7 +4,7 @@ A held command is a staircase. Its average over cells of a millisecond is exact,
 hertz, whatever the jitter of sending; no sample of it is interpolated.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ REST_S = 2.0
 PAUSE = 10.0
 # Images of the staircase begin at the rate of sending less the motion's own frequency; between these shares of it they fade out.
 SMOOTH_BAND = (0.3, 0.5)
-# Lines between cells attenuate, by sinc^2 on average; beyond this the correction would only raise noise.
-CORRECTED_HZ = 250.0
+# No joint moves faster; lines above are left out.
+FASTEST_HZ = 125.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,11 @@ class Held:
 
     Args:
         times_s: Middle of each cell, s after the command's first sample. Shape (n,).
-        omega: Angular frequency of each line, rad/s. Shape (n // 2 + 1,).
+        omega: Angular frequency of each line that motion can have, rad/s. Shape (lines,).
         spectrum: Of the staircase or the path. Same shape as omega.
-        smooth: Share of each line that is motion and not an image of the staircase.
-        half_hold_s: How old a held value is on average; 0 for a path without hold.
+        smooth: Share of each line that is motion and not an image of the staircase. Same shape.
+        half_hold_s: Half of the mean time that a value is held; 0 for a path without hold. With values that are planned on a grid
+            it is their mean age after their instants on the grid, however sending jitters.
         spacing_s: Usual time between commands.
         offset: What was taken away before the transform: level, and slope a second.
     """
@@ -47,6 +48,10 @@ class Held:
     spacing_s: float
     offset: tuple[float, float]
 
+    def drawn(self) -> "Held":
+        """Give the same command with lines drawn between its values instead of steps, which is as late on average."""
+        return replace(self, spectrum=self.spectrum * np.sinc(self.omega / (2 * np.pi) * self.spacing_s))
+
     def through(self, response: ComplexArray | FloatArray, t_s: FloatArray) -> FloatArray:
         """Give what a filter makes of the command, at instants inside the record.
 
@@ -54,9 +59,7 @@ class Held:
             response: Of the filter, at `omega`.
             t_s: Shape (m,).
         """
-        lines = np.minimum(self.omega / (2 * np.pi), CORRECTED_HZ) * CELL_S
-        shaped = self.spectrum * response / np.sinc(lines) ** 2
-        return np.interp(t_s, self.times_s, np.fft.irfft(shaped, len(self.times_s)))
+        return np.interp(t_s, self.times_s, np.fft.irfft(self.spectrum * response, len(self.times_s)))
 
 
 def hold_command(command_s: FloatArray, command: FloatArray, last_s: float, hold_s: float | None) -> Held:
@@ -74,27 +77,32 @@ def hold_command(command_s: FloatArray, command: FloatArray, last_s: float, hold
     size = _fast_size(int(np.ceil((end_s + REST_S) / CELL_S)))
     edges = (np.arange(size + 1) * CELL_S) - REST_S
     middles: FloatArray = (edges[:-1] + CELL_S / 2).astype(np.float64)
-    omega: FloatArray = (2 * np.pi * np.fft.rfftfreq(size, CELL_S)).astype(np.float64)
+    high_hz = min(SMOOTH_BAND[1] / (hold_s or spacing_s), FASTEST_HZ)
+    low_hz = high_hz * SMOOTH_BAND[0] / SMOOTH_BAND[1]
+    frequency = np.fft.rfftfreq(size, CELL_S)
+    frequency = frequency[frequency < high_hz]
+    omega: FloatArray = (2 * np.pi * frequency).astype(np.float64)
     # A period that begins and ends at one level; the ramp that is taken away is the same behind any filter, but for a constant.
     slope = float(command[-1] - command[0]) / (size * CELL_S)
     level = float(command[0])
     if hold_s is None:
-        gaps = np.minimum(np.diff(command_s), PAUSE * spacing_s)
-        half_hold_s = float((gaps**2).sum() / (2 * gaps.sum()))
+        gaps = np.diff(command_s)
+        half_hold_s = float(gaps[gaps < PAUSE * spacing_s].mean()) / 2
         stamps = np.concatenate([[edges[0]], command_s, [edges[-1] + 1.0]])
         values = np.concatenate([[command[0]], command])
         areas = np.concatenate([[0.0], np.cumsum(values * np.diff(stamps))])
         cells = np.diff(np.interp(edges, stamps, areas)) / CELL_S
-        averaged = np.sinc(omega / (2 * np.pi) * CELL_S)
+        averaged = np.sinc(frequency * CELL_S)
     else:
         half_hold_s = hold_s / 2
         cells = np.interp(middles, command_s, command)
         averaged = np.ones_like(omega)
-    spectrum = np.fft.rfft(cells - level - slope * (middles - edges[0])) / np.maximum(averaged, 0.1)
+    # Lines drawn between cells attenuate too, by sinc^2 on average.
+    averaged = averaged * np.sinc(frequency * CELL_S) ** 2
+    spectrum = np.fft.rfft(cells - level - slope * (middles - edges[0]))[: len(omega)] / averaged
     if hold_s:
-        spectrum = spectrum * np.sinc(omega / (2 * np.pi) * hold_s) * np.exp(-0.5j * omega * hold_s)
-    low, high = (share * 2 * np.pi / (hold_s or spacing_s) for share in SMOOTH_BAND)
-    fade = np.clip((omega - low) / (high - low), 0.0, 1.0)
+        spectrum = spectrum * np.sinc(frequency * hold_s) * np.exp(-0.5j * omega * hold_s)
+    fade = np.clip((frequency - low_hz) / (high_hz - low_hz), 0.0, 1.0)
     return Held(middles, omega, spectrum, 0.5 * (1 + np.cos(np.pi * fade)), half_hold_s, spacing_s, (level, slope))
 
 

@@ -33,7 +33,7 @@ def t_quantile(degrees: float) -> float:
     )
 
 
-def long_run_variance(scores: FloatArray, weights: FloatArray) -> tuple[float, int]:
+def long_run_variance(scores: FloatArray, weights: FloatArray, most: int = MAX_DEGREES) -> tuple[float, int]:
     """Estimate the variance of the sum of a correlated series, and the degrees of freedom of that estimate.
 
     Equal-weighted cosine transforms (Lazarus, Lewis, Stock and Watson 2018, "HAR inference: recommendations for
@@ -44,13 +44,14 @@ def long_run_variance(scores: FloatArray, weights: FloatArray) -> tuple[float, i
     Args:
         scores: Series in the order of time. Shape (n,).
         weights: How much each sample says, >= 0, with a positive sum. Shape (n,).
+        most: Most degrees of freedom: the more, the wider the band of noise around zero frequency that counts.
 
     Returns:
         The variance, and v.
     """
     total = float(weights.sum())
     informative = total**2 / float((weights**2).sum())
-    degrees = max(MIN_DEGREES, min(MAX_DEGREES, ceil(0.4 * informative ** (2 / 3))))
+    degrees = max(MIN_DEGREES, min(most, ceil(0.4 * informative ** (2 / 3))))
     along = (np.cumsum(weights) - weights / 2) / total
     cosines = np.cos(np.pi * np.outer(np.arange(1, degrees + 1), along)) * np.sqrt(2.0)
     return float(((cosines @ scores) ** 2).mean()), degrees

@@ -5,13 +5,14 @@ The samples are compared where they were taken: no stream is set on the other's 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite, pi, sqrt
+from math import isfinite, sqrt
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onbeat.calibrate.held import hold_command
+from onbeat.calibrate.held import FloatArray, hold_command
+from onbeat.calibrate.plant_beyond import SEEN, Beyond, look_beyond
 from onbeat.calibrate.plant_checks import (
     LEAST_TONES,
     check_clipped,
@@ -19,14 +20,13 @@ from onbeat.calibrate.plant_checks import (
     check_rates,
     check_tones,
     first_delay,
-    in_step,
     stale_share,
 )
-from onbeat.calibrate.plant_model import PlantFit, Tone, fit_lagged, fit_plant, fit_tones
+from onbeat.calibrate.plant_fit import Choice, chi2_limit, chi2_of, choose_fit, second_pole
+from onbeat.calibrate.plant_model import Tone, fit_tones
 from onbeat.calibrate.result import CalibrationResult
 from onbeat.calibrate.shift import Polyline
 from onbeat.calibrate.signals import RefusedError, Signals, milliseconds, read_signals
-from onbeat.calibrate.stairs import fit_stairs
 from onbeat.errors import BadInput
 
 __all__ = ("PlantResult", "identify_plant")
@@ -42,8 +42,6 @@ MAX_CI95_S = 0.001
 MAX_PART_CI95_S = 0.001
 # Of one tone's response: 20 dB between it and its noise.
 MAX_TONE_STD = 0.1
-# The staircase is believed where it leaves less than this share of what the smooth command leaves unexplained.
-STAIRS = 0.9
 # Response off the model at a tone, rms: above this it is no dead time and lag, whatever the noise.
 MAX_MISFIT = 0.1
 # Repeats of the sample before, although the motion went on: above this the stamps are those of polls.
@@ -172,20 +170,8 @@ def _identify(
     # What was commanded before the record began is not known; it still shows for a while after.
     settled = t_s >= 2 * max(start_s, 0.0) + held.spacing_s
     t_s, measured = t_s[settled], measured[settled]
-    fit = fit_plant(held, t_s, measured, start_s)
-    spacing_s = hold_s or held.spacing_s
-    smooth_sse, shown, half = float(fit.residual @ fit.residual), False, 0.0
-    if hold_s is None and fit.lag_s > spacing_s / 2:
-        exact = fit_lagged(command_s, command, t_s, measured, fit)
-        exact_sse = float(exact.residual @ exact.residual)
-        shown = exact_sse < STAIRS * smooth_sse
-        fit = exact if exact_sse < smooth_sse else fit
-    elif hold_s is None:
-        lags = (0.0, spacing_s / 8, spacing_s / 4, fit.lag_s)
-        steps = fit_stairs(command_s, command, t_s, measured, fit.total_s - fit.lag_s, lags, spacing_s)
-        shown = steps.sse < STAIRS * smooth_sse
-        if shown:
-            fit, half = fit.moved(steps.dead_s, steps.lag_s, measured - steps.predicted), steps.half_s
+    choice = choose_fit(held, command_s, command, t_s, measured, start_s, hold_s is None)
+    fit, spacing_s = choice.fit, hold_s or held.spacing_s
     l_s = fit.total_s + held.half_hold_s
     conditions |= {
         "gain": fit.gain,
@@ -194,7 +180,7 @@ def _identify(
         "r2": fit.r2,
         "window_s": float(t_s[-1] - t_s[0]),
         "half_hold_s": held.half_hold_s,
-        "staircase": shown,
+        "staircase": choice.shown,
     }
     check_echo(command, command_s, t_s, measured, l_s)
     check_clipped(Polyline(command_s, signals.command, spacing_s), fit, t_s, measured, l_s)
@@ -205,23 +191,19 @@ def _identify(
         )
     stale = stale_share(fit.predicted, measured)
     check_rates(tones, held, t_s, min(stale, 0.99))
-    found = fit_tones(held, fit, t_s, tones)
+    found = fit_tones(choice.held, fit, t_s, tones)
     _check_tones(found)
-    chi2 = sum(g * g + p * p for g, p in (tone.misfit for tone in found)) / (2 * len(found) - 3)
+    chi2, degrees = chi2_of(found, 3)
     _check_model(found, chi2)
-    together = 0.0
-    if hold_s != 0 and not shown:
-        # What is left of the staircase once the lag has rounded it off.
-        rounded = 1 / sqrt(1 + fit.lag2_s2 * (2 * pi / spacing_s) ** 2)
-        together = in_step(command_s, t_s, spacing_s) * rounded
-    remarks = _remarks(stamps, stale, together, t_s, held.half_hold_s)
-    half = half or fit.halves[1]
-    half *= sqrt(chi2) if chi2 > _chi2_limit(2 * len(found) - 3) else 1.0
-    # In step and not in step mix: what is unknown is at most half of the hold.
-    together = 0.0 if together < 0.1 else together
-    half += together * held.half_hold_s + (stale * float(np.median(np.diff(t_s))) if stale > MAX_STALE else 0.0)
+    beyond = look_beyond(choice.held, fit, t_s)
+    if abs(beyond.pole.deviations) > SEEN and len(tones) > LEAST_TONES:
+        choice = second_pole(choice, t_s, tones)
+        beyond = look_beyond(choice.held, choice.fit, t_s)
+    remarks, wider = _remarks(stamps, stale, choice, beyond, t_s)
+    half = choice.half_s * (sqrt(chi2) if chi2 > chi2_limit(degrees) and not choice.second else 1.0) + wider
+    l_s = choice.fit.total_s + held.half_hold_s
     half = max(half, MIN_CI95_S)
-    conditions |= {"chi2_dof": chi2, "stale": stale, "in_step": together}
+    conditions |= {"chi2_dof": chi2, "stale": stale, "second_pole": choice.second}
     if l_s < -half:
         raise RefusedError(
             f"the motion comes {milliseconds(-l_s)} before its command: the stamps are not on one clock, or were corrected twice"
@@ -229,11 +211,11 @@ def _identify(
     if half > MAX_CI95_S:
         raise RefusedError(
             f"the delay is known only to {l_s * 1e3:.2f} +- {half * 1e3:.2f} ms, wanted +- {MAX_CI95_S * 1e3:g} ms; "
-            + (remarks[-1] if together or stale > MAX_STALE else "sweep longer, larger, or with less noise")
+            + (remarks[-1] if wider or choice.unclear_s else "sweep longer, larger, or with less noise")
         )
     n = len(t_s)
     l_eff = CalibrationResult("l_eff", max(l_s, 0.0), half, n, METHOD, conditions)
-    dead, lag = _parts(fit, half, n, conditions)
+    dead, lag = _parts(choice, half, n, conditions)
     return PlantResult(
         l_eff, dead, lag, fit.gain, fit.halves[0], chi2, found, held.half_hold_s, l_eff.verdict, "", tuple(remarks)
     )
@@ -264,13 +246,9 @@ def _check_model(tones: tuple[Tone, ...], chi2: float) -> None:
         )
 
 
-def _chi2_limit(dof: int) -> float:
-    """Give the 99 % quantile of chi-square over its degrees of freedom (Wilson and Hilferty 1931)."""
-    return float((1 - 2 / (9 * dof) + 2.326 * sqrt(2 / (9 * dof))) ** 3)
-
-
-def _remarks(stamps: Stamps, stale: float, together: float, t_s: NDArray[np.float64], half_hold_s: float) -> list[str]:
-    remarks = []
+def _remarks(stamps: Stamps, stale: float, choice: Choice, beyond: Beyond, t_s: FloatArray) -> tuple[list[str], float]:
+    """Say what the figure rests on, and by how much its interval is wider for it."""
+    remarks, wider = [], 0.0
     if stamps == "receipt":
         remarks.append(
             "the samples carry stamps of receipt: l_eff contains the time from sample to receipt, which the record cannot show; "
@@ -281,38 +259,55 @@ def _remarks(stamps: Stamps, stale: float, together: float, t_s: NDArray[np.floa
             "the stamps are taken as the instants at which the samples were true; if they are instants of receipt, l_eff is too "
             "large by the report's own delay, and the record cannot show it"
         )
-    if together >= 0.1:
+    if choice.second:
+        remarks.append("a second pole shows beside the lag: l_eff is that of slow motion, and fast motion comes at another delay")
+    if choice.unclear_s:
         remarks.append(
-            f"samples keep their place between commands ({together:.0%} in step): if the device does not round off the steps, "
-            f"half of the hold is known only to {together * half_hold_s * 1e3:.2f} ms; "
-            "report at a rate that is no multiple of sending"
+            "samples keep their place between commands, and do not show whether the device rounds off the steps: half of the "
+            f"hold is known only to {milliseconds(choice.unclear_s)}; report at a rate that is no multiple of sending"
+        )
+    if abs(beyond.play.deviations) > SEEN:
+        wider += abs(beyond.play.moves_s)
+        remarks.append(
+            f"the motion stays behind by {abs(beyond.play.size):.2g} in either direction, as play or friction does; the delay "
+            f"with it and without it differ by {beyond.play.moves_s * 1e3:.3f} ms"
+        )
+    if abs(beyond.drift.deviations) > SEEN:
+        ends_s = abs(beyond.drift.size) * float(t_s[-1] - t_s[0]) / 2
+        wider += ends_s
+        remarks.append(
+            f"the delay changes by {beyond.drift.size * 1e6:.2g} us a second: the two clocks run apart by that many ppm, and the "
+            f"ends of the record by {ends_s * 1e3:.2g} ms from its middle; map the device's clock (onbeat.clock)"
         )
     if stale > MAX_STALE:
-        period = float(np.median(np.diff(t_s)))
+        period_s = float(np.median(np.diff(t_s)))
+        wider += period_s / max(1 - stale, 0.01)
         remarks.append(
             f"{stale:.0%} of the samples repeat the one before while the joint moves: stamps are those of polls every "
-            f"{period * 1e3:.1f} ms, and l_eff is too large by up to a report's period; keep the first poll of each report"
+            f"{period_s * 1e3:.1f} ms, and l_eff is too large by up to a report's period; keep the first poll of each report"
         )
-    return remarks
+    return remarks, wider
 
 
 def _parts(
-    fit: PlantFit, total_half: float, n: int, conditions: Mapping[str, Any]
+    choice: Choice, total_half: float, n: int, conditions: Mapping[str, Any]
 ) -> tuple[CalibrationResult, CalibrationResult]:
     """Give dead time and lag, or why only their sum is known."""
+    fit = choice.fit
     lag_s, spread = fit.lag_s, fit.halves[2]
     # The interval of a root: from that of the square.
     lag_half = sqrt(fit.lag2_s2 + spread) - sqrt(max(fit.lag2_s2 - spread, 0.0))
     lag_half = max(lag_half / 2 if fit.lag2_s2 > spread else lag_half, MIN_CI95_S)
     dead_s, dead_half = fit.total_s - lag_s, total_half + lag_half
-    if max(lag_half, dead_half) < MAX_PART_CI95_S and dead_s > -dead_half:
+    if not choice.second and max(lag_half, dead_half) < MAX_PART_CI95_S and dead_s > -dead_half:
         return (
             CalibrationResult("dead_time", max(dead_s, 0.0), dead_half, n, METHOD, conditions),
             CalibrationResult("lag", lag_s, lag_half, n, METHOD, conditions),
         )
     reason = (
         f"only the sum is known, {fit.total_s * 1e3:.2f} ms: dead time {dead_s * 1e3:.2f} +- {dead_half * 1e3:.2f} ms, lag "
-        f"{lag_s * 1e3:.2f} +- {lag_half * 1e3:.2f} ms; sweep faster, longer, or with less noise"
+        f"{lag_s * 1e3:.2f} +- {lag_half * 1e3:.2f} ms; "
+        + ("a second pole shows" if choice.second else "sweep faster, longer, or with less noise")
     )
     first, second = (CalibrationResult.refuse(name, reason, n=n, method=METHOD, **conditions) for name in ("dead_time", "lag"))
     return first, second

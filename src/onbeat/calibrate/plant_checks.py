@@ -169,7 +169,7 @@ def in_step(command_s: FloatArray, measured_s: FloatArray, spacing_s: float) -> 
     before = command_s[np.clip(np.searchsorted(command_s, measured_s, side="right") - 1, 0, None)]
     turns = 2j * np.pi * (measured_s - before) / spacing_s
     # Two places in turn are half as bad as one, and so on.
-    return max(float(np.abs(np.exp(k * turns).mean())) / k for k in (1, 2, 3))
+    return max(float(np.abs(np.exp(k * turns).mean())) / k for k in range(1, 7))
 
 
 def stale_share(predicted: FloatArray, measured: FloatArray) -> float:

@@ -7,6 +7,7 @@ The fit goes by l = L + tau and q = tau^2: l is what all tones agree on, and q m
 
 from dataclasses import dataclass, replace
 from math import sqrt
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +16,34 @@ from onbeat.calibrate.held import ComplexArray, FloatArray, Held
 from onbeat.calibrate.interval import Z_975, long_run_variance, t_quantile
 from onbeat.calibrate.stairs import Staircase
 
-__all__ = ("PlantFit", "Tone", "bands", "fit_lagged", "fit_plant", "fit_tones", "response")
+__all__ = (
+    "PlantFit",
+    "Tone",
+    "bands",
+    "fit_lagged",
+    "fit_plant",
+    "fit_tones",
+    "fit_two_poles",
+    "half_of",
+    "influence_of",
+    "response",
+    "variances",
+)
 
 MAX_ITERATIONS = 40
-# Lags that the descent starts from, as shares of the delay.
-STARTS = (0.0, 0.35, 0.7)
+# Lags that the descent starts from, as shares of the delay, until one leaves less than GOOD of the motion unexplained.
+STARTS = (0.35, 0.0, 0.7)
+GOOD = 0.01
 # The band of the fastest tone reaches at least that far above it: a chirp's sidelobes.
 HEADROOM = 1.25
-# s and s^2: below these a step moves nothing that is measured.
-SMALLEST_STEP = (1e-8, 1e-10)
-EXACT_ITERATIONS = 8
+# Of the residual: a step that changes the motion by less is the last.
+SMALLEST_CHANGE = 1e-4
 LAG_STEP = 1e-3
+# Shares of the time between commands.
+SHORT_LAGS = (1 / 32, 1 / 16, 1 / 8, 1 / 4)
+SHORTEST_LAG = 1e-3
+STRETCHES = 1500
+MOST_DEGREES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +81,7 @@ class PlantFit:
         residual: Shape (m,).
         predicted: Shape (m,).
         r2: Share of the measured motion that is explained.
+        effects: Of offset, slope, gain, total_s and lag2_s2 on the motion. Shape (m, 5).
     """
 
     gain: float
@@ -74,6 +93,12 @@ class PlantFit:
     residual: FloatArray
     predicted: FloatArray
     r2: float
+    effects: FloatArray
+
+    @property
+    def sse(self) -> float:
+        """Squared residual."""
+        return float(self.residual @ self.residual)
 
     @property
     def lag_s(self) -> float:
@@ -95,8 +120,121 @@ def response(omega: FloatArray, gain: float, total_s: float, lag2_s2: float) -> 
     return h
 
 
+class _Model(Protocol):
+    """A motion for each set of parameters, without gain, offset and drift; the first parameter is the total delay."""
+
+    def __call__(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Give the motion, shape (m,), and its derivatives, shape (m, parameters)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A model with one set of parameters, and the gain, offset and drift that fit best.
+
+    Args:
+        parameters: Shape (p,).
+        solved: Offset, drift, gain.
+        effects: What each of offset, drift, gain and the parameters does to the motion. Shape (m, 3 + p).
+        residual: Shape (m,).
+        sse: Its sum of squares.
+    """
+
+    parameters: FloatArray
+    solved: FloatArray
+    effects: FloatArray
+    residual: FloatArray
+    sse: float
+
+    @classmethod
+    def at(cls, model: _Model, t_s: FloatArray, measured: FloatArray, parameters: FloatArray) -> "_State":
+        """Solve for gain, offset and drift."""
+        unit, by = model(parameters)
+        free = np.stack([np.ones_like(t_s), t_s - t_s.mean(), unit], axis=1)
+        scale = np.maximum(np.linalg.norm(free, axis=0), 1e-300)
+        solved = np.linalg.lstsq((free / scale).T @ (free / scale), (free / scale).T @ measured, rcond=1e-13)[0] / scale
+        residual = measured - free @ solved
+        return cls(parameters, solved, np.concatenate([free, solved[2] * by], axis=1), residual, float(residual @ residual))
+
+    def result(self, lag2_s2: float, by_lag2: int = 4) -> PlantFit:
+        """Put the fit together, with its intervals.
+
+        Args:
+            lag2_s2: What it says of the squared lag.
+            by_lag2: The column of its effect.
+        """
+        influences = influence_of(self.effects)
+        halves = tuple(half_of(influences[:, k], self.residual, self.effects.shape[1]) for k in (2, 3, by_lag2))
+        measured = self.effects[:, :3] @ self.solved + self.residual
+        power = max(float(((measured - measured.mean()) ** 2).sum()), 1e-300)
+        return PlantFit(
+            float(self.solved[2]),
+            float(self.parameters[0]),
+            lag2_s2,
+            (halves[0], halves[1], halves[2]),
+            float(self.solved[0]),
+            float(self.solved[1]),
+            self.residual,
+            measured - self.residual,
+            1 - self.sse / power,
+            self.effects,
+        )
+
+
+def influence_of(effects: FloatArray) -> FloatArray:
+    """Give what each sample adds to each figure of a least-squares fit. Shape of effects: (m, figures)."""
+    scale = np.maximum(np.linalg.norm(effects, axis=0), 1e-300)
+    inverse = np.linalg.pinv((effects / scale).T @ (effects / scale), rcond=1e-12)
+    influence: FloatArray = (effects / scale) @ inverse / scale
+    return influence
+
+
+def half_of(influence: FloatArray, residual: FloatArray, figures: int) -> float:
+    """Give the half-width of a figure's 95 % interval: of the noise at its own frequencies, and of white noise at least."""
+    variance, degrees, white = variances(influence, residual, figures)
+    return max(t_quantile(degrees) * sqrt(variance), Z_975 * sqrt(white))
+
+
+def variances(influence: FloatArray, residual: FloatArray, figures: int) -> tuple[float, int, float]:
+    """Give a figure's variance, its degrees of freedom, and what it were for white noise.
+
+    The sums run over short stretches first: noise that hurts a figure lies within a hertz or so of its tones.
+    """
+    starts = np.linspace(0, len(residual), min(STRETCHES, len(residual)), endpoint=False).astype(int)
+    weights = np.add.reduceat(influence**2, starts)
+    variance, degrees = long_run_variance(np.add.reduceat(influence * residual, starts), weights, most=MOST_DEGREES)
+    left = max(len(residual) - figures, 1)
+    correction = len(residual) / left
+    return variance * correction, degrees, float(weights.sum()) * float(residual @ residual) / left
+
+
+def _descend(model: _Model, t_s: FloatArray, measured: FloatArray, start: FloatArray, least: FloatArray) -> _State:
+    """Go down from a start (Levenberg and Marquardt); gain, offset and drift are solved at every step.
+
+    Args:
+        model: What is fitted.
+        t_s, measured: Samples. Shape (m,).
+        start: First parameters. Shape (p,).
+        least: Their lower bounds. Shape (p,).
+    """
+    state, damping = _State.at(model, t_s, measured, start), 1e-4
+    for _ in range(MAX_ITERATIONS):
+        scale = np.maximum(np.linalg.norm(state.effects, axis=0), 1e-300)
+        matrix = state.effects / scale
+        step = np.linalg.solve(matrix.T @ matrix + damping * np.eye(len(scale)), matrix.T @ state.residual) / scale
+        trial = _State.at(model, t_s, measured, np.maximum(state.parameters + step[3:], least))
+        # A step counts by what it changes of the motion, beside what is left of it.
+        changed = float(np.abs((trial.parameters - state.parameters) * scale[3:]).max())
+        if trial.sse < state.sse:
+            state, damping = trial, max(damping / 10, 1e-12)
+        else:
+            damping *= 10
+        if damping > 1e4 or changed < SMALLEST_CHANGE * sqrt(state.sse):
+            break
+    return state
+
+
 def fit_plant(held: Held, t_s: FloatArray, measured: FloatArray, start_s: float) -> PlantFit:
-    """Fit from a first guess of the delay.
+    """Fit the motion that is left when the steps of the command are rounded off.
 
     Args:
         held: The command.
@@ -104,148 +242,84 @@ def fit_plant(held: Held, t_s: FloatArray, measured: FloatArray, start_s: float)
         measured: Shape (m,).
         start_s: The delay, to a quarter period of the fastest tone.
     """
-    return min((_descend(held, t_s, measured, start_s, share) for share in STARTS), key=lambda state: state.sse).result()
 
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    held: Held
-    t_s: FloatArray
-    measured: FloatArray
-    gain: float
-    total_s: float
-    lag2_s2: float
-    free: FloatArray
-    effects: FloatArray
-    residual: FloatArray
-    sse: float
-
-    @classmethod
-    def at(
-        cls,
-        held: Held,
-        t_s: FloatArray,
-        measured: FloatArray,
-        total_s: float,
-        lag2_s2: float,
-    ) -> "_State":
+    def model(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+        total_s, lag2_s2 = parameters
         omega = held.omega
         shape = response(omega, 1.0, total_s, lag2_s2) * held.smooth
-        unit = held.through(shape, t_s) + held.offset[1] * t_s
-        free = np.stack([np.ones_like(t_s), t_s - t_s.mean(), unit], axis=1)
-        solved, *_ = np.linalg.lstsq(free, measured, rcond=None)
-        residual = measured - free @ solved
-        lag = sqrt(lag2_s2)
         power = 1 + omega**2 * lag2_s2
-        by_total = held.through(-1j * omega * shape, t_s)
-        by_lag2 = held.through((-0.5 * omega**2 / power + 0.5j * omega**3 * lag / power) * shape, t_s)
-        effects = solved[2] * np.stack([by_total, by_lag2], axis=1)
-        return cls(
-            held,
-            t_s,
-            measured,
-            float(solved[2]),
-            total_s,
-            lag2_s2,
-            np.concatenate([solved[:2], [0.0]]),
-            np.concatenate([free, effects], axis=1),
-            residual,
-            float(residual @ residual),
-        )
+        by_lag2 = (-0.5 * omega**2 + 0.5j * omega**3 * sqrt(lag2_s2)) / power
+        by = [held.through(-1j * omega * shape, t_s) - held.offset[1], held.through(by_lag2 * shape, t_s)]
+        return held.through(shape, t_s) + held.offset[1] * t_s, np.stack(by, axis=1)
 
-    def result(self) -> PlantFit:
-        return _result(self.effects, self.residual, self.measured, self.gain, self.total_s, self.lag2_s2, self.free)
-
-
-def _result(
-    effects: FloatArray,
-    residual: FloatArray,
-    measured: FloatArray,
-    gain: float,
-    total_s: float,
-    lag2_s2: float,
-    free: FloatArray,
-) -> PlantFit:
-    """Put a fit together; effects are those of offset, slope, gain, total and squared lag."""
-    scale = np.linalg.norm(effects, axis=0)
-    inverse = np.linalg.pinv((effects / scale).T @ (effects / scale), rcond=1e-12) / np.outer(scale, scale)
-    halves = [_half(effects @ inverse[:, k], residual) for k in (2, 3, 4)]
-    centred = measured - measured.mean()
-    r2 = 1 - float(residual @ residual) / max(float(centred @ centred), 1e-300)
-    return PlantFit(
-        gain,
-        total_s,
-        lag2_s2,
-        (halves[0], halves[1], halves[2]),
-        float(free[0]),
-        float(free[1]),
-        residual,
-        measured - residual,
-        r2,
-    )
+    best: _State | None = None
+    power = float(((measured - measured.mean()) ** 2).sum())
+    for share in STARTS:
+        state = _descend(model, t_s, measured, np.array([start_s, (share * start_s) ** 2]), np.array([-np.inf, 0.0]))
+        best = state if best is None or state.sse < best.sse else best
+        if best.sse < GOOD * power:
+            break
+    assert best is not None
+    return best.result(float(best.parameters[1]))
 
 
 def fit_lagged(command_s: FloatArray, command: FloatArray, t_s: FloatArray, measured: FloatArray, start: PlantFit) -> PlantFit:
-    """Fit anew with each step of the command behind the lag, solved exactly; for lags that round the steps off."""
-    dead_s, lag_s = start.total_s - start.lag_s, start.lag_s
-    free = np.stack([np.ones_like(t_s), t_s - t_s.mean()], axis=1)
-    for _ in range(EXACT_ITERATIONS):
-        t = t_s - dead_s
-        stairs, other = Staircase(command_s, command, lag_s), Staircase(command_s, command, lag_s * (1 + LAG_STEP))
-        x = stairs.at(t)
-        # -dx/dt of the lag equation.
-        by_dead = (x - Staircase(command_s, command, 0.0).at(t)) / lag_s
-        by_lag = (other.at(t) - x) / (lag_s * LAG_STEP)
-        columns = np.concatenate([free, x[:, None]], axis=1)
-        solved, *_ = np.linalg.lstsq(columns, measured, rcond=None)
-        residual = measured - columns @ solved
-        effects = np.concatenate(
-            [columns, solved[2] * np.stack([by_dead, (by_lag - by_dead) / (2 * lag_s)], axis=1)],
-            axis=1,
-        )
-        fit = _result(effects, residual, measured, float(solved[2]), dead_s + lag_s, lag_s**2, solved)
-        scale = np.maximum(np.linalg.norm(effects, axis=0), 1e-300)
-        step, *_ = np.linalg.lstsq(effects / scale, residual, rcond=None)
-        total_s, lag2 = fit.total_s + float((step / scale)[3]), lag_s**2 + float((step / scale)[4])
-        lag_s = sqrt(max(lag2, (lag_s / 2) ** 2))
-        if abs(total_s - fit.total_s) < SMALLEST_STEP[0] and abs(lag2 - fit.lag2_s2) < SMALLEST_STEP[1]:
-            break
-        dead_s = total_s - lag_s
-    return fit
+    """Fit anew with each step of the command behind the lag, solved exactly.
+
+    Args:
+        command_s, command: As they were sent. Shape (n,).
+        t_s, measured: Samples. Shape (m,).
+        start: The fit of the motion without steps.
+    """
+    spacing_s = float(np.median(np.diff(command_s)))
+
+    def model(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+        total_s, lag_s = (float(x) for x in parameters)
+        t = t_s - total_s + lag_s
+        x, rate = Staircase(command_s, command, lag_s).at(t)
+        # By the lag alone, dead time fixed, as a difference: the error of each step has a history.
+        longer, _ = Staircase(command_s, command, lag_s * (1 + LAG_STEP)).at(t)
+        return x, np.stack([-rate, (longer - x) / (lag_s * LAG_STEP) + rate], axis=1)
+
+    # Short lags have valleys of their own.
+    lags = {max(start.lag_s, spacing_s / 2), *(spacing_s * share for share in SHORT_LAGS if start.lag_s < spacing_s)}
+    first = [_State.at(model, t_s, measured, np.array([start.total_s, lag_s])) for lag_s in lags]
+    parameters = min(first, key=lambda state: state.sse).parameters
+    state = _descend(model, t_s, measured, parameters, np.array([-np.inf, SHORTEST_LAG * spacing_s]))
+    lag_s = float(state.parameters[1])
+    by_square = state.effects.copy()
+    by_square[:, 4] /= 2 * lag_s
+    return replace(state, effects=by_square).result(lag_s**2)
 
 
-def _half(influence: FloatArray, residual: FloatArray) -> float:
-    """Give the half-width of a figure's 95 % interval: of noise at its frequencies, and of white noise at least."""
-    variance, degrees = long_run_variance(influence * residual, influence**2)
-    white = float((influence**2).sum()) * float(residual @ residual) / max(len(residual) - 5, 1)
-    return max(t_quantile(degrees) * sqrt(variance), Z_975 * sqrt(white))
+def fit_two_poles(held: Held, t_s: FloatArray, measured: FloatArray, start: PlantFit) -> PlantFit:
+    """Fit a second pole beside the lag, or a resonance: 1 / (1 + a jw + b (jw)^2), with L = total - a.
 
+    Args:
+        held: The command.
+        t_s, measured: Samples. Shape (m,).
+        start: The fit of one lag.
+    """
+    omega = held.omega
 
-def _descend(
-    held: Held,
-    t_s: FloatArray,
-    measured: FloatArray,
-    start_s: float,
-    share: float,
-) -> _State:
-    """Go down from one start (Levenberg and Marquardt); gain, offset and slope are solved at every step."""
-    state = _State.at(held, t_s, measured, start_s, (share * start_s) ** 2)
-    damping = 1e-4
-    for _ in range(MAX_ITERATIONS):
-        scale = np.maximum(np.linalg.norm(state.effects, axis=0), 1e-300)
-        matrix = state.effects / scale
-        normal = matrix.T @ matrix
-        step = np.linalg.solve(normal + damping * np.eye(5), matrix.T @ state.residual) / scale
-        lag2 = max(state.lag2_s2 + float(step[4]), 0.0)
-        trial = _State.at(held, t_s, measured, state.total_s + float(step[3]), lag2)
-        moved = (abs(trial.total_s - state.total_s), abs(trial.lag2_s2 - state.lag2_s2))
-        if trial.sse < state.sse:
-            state, damping = trial, max(damping / 10, 1e-12)
-        else:
-            damping *= 10
-        if damping > 1e4 or (moved[0] < SMALLEST_STEP[0] and moved[1] < SMALLEST_STEP[1]):
-            break
-    return state
+    def model(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+        total_s, first, second = (float(x) for x in parameters)
+        below = 1 + 1j * omega * first - omega**2 * second
+        shape = np.exp(-1j * omega * (total_s - first)) / below * held.smooth
+        by = [
+            held.through(-1j * omega * shape, t_s) - held.offset[1],
+            held.through(1j * omega * (1 - 1 / below) * shape, t_s),
+            held.through(omega**2 / below * shape, t_s),
+        ]
+        return held.through(shape, t_s) + held.offset[1] * t_s, np.stack(by, axis=1)
+
+    lag_s = max(start.lag_s, 0.1 * abs(start.total_s))
+    states = [
+        _descend(model, t_s, measured, np.array([start.total_s, a, b]), np.array([-np.inf, 0.0, 0.0]))
+        for a, b in ((lag_s, lag_s**2 / 8), (lag_s / 2, lag_s**2), (1.2 * lag_s, 0.3 * lag_s**2))
+    ]
+    best = min(states, key=lambda state: state.sse)
+    return best.result(max(float(best.parameters[1] ** 2 - 2 * best.parameters[2]), 0.0))
 
 
 def fit_tones(held: Held, fit: PlantFit, t_s: FloatArray, tones_hz: NDArray[np.float64]) -> tuple[Tone, ...]:
@@ -275,9 +349,8 @@ def fit_tones(held: Held, fit: PlantFit, t_s: FloatArray, tones_hz: NDArray[np.f
         h = response(np.array([middle]), fit.gain, fit.total_s, fit.lag2_s2)[0]
         std, off = [], []
         for column in (2 + 2 * k, 3 + 2 * k):
-            influence = matrix @ inverse[:, column]
-            variance, _ = long_run_variance(influence * left, influence**2)
-            std.append(sqrt(max(variance, 1e-30)))
+            variance, _, white = variances(matrix @ inverse[:, column], left, matrix.shape[1])
+            std.append(sqrt(max(variance, white, 1e-30)))
             off.append(float(solved[column]))
         lag = middle * fit.lag_s
         phase = lag - np.arctan(lag) - middle * fit.total_s + off[1]

@@ -1,11 +1,10 @@
 """A device without much inertia shows each step of its commands: then the steps themselves say when they arrived.
 
-The staircase behind a dead time and a lag is solved exactly, and the dead time is judged by how well each candidate explains the
-samples. Without a lag the samples between two steps fit a whole range of dead times alike: the range is the interval.
+Behind a lag, the staircase is solved exactly. Without one, what a dead time leaves unexplained changes only where some sample
+passes from one step to the next: between two such edges all dead times fit alike. That range is the interval, not a curvature.
 """
 
 from dataclasses import dataclass
-from math import exp
 
 import numpy as np
 
@@ -13,11 +12,8 @@ from onbeat.calibrate.held import FloatArray
 
 __all__ = ("StairFit", "Staircase", "fit_stairs")
 
-COARSE = 60
-FINE = 160
-# Twice the negative log of what is still counted as possible.
-FAR = 40.0
-SHORTEST_LAG_S = 1e-5
+# Below this share of a decay nothing is left of a step.
+GONE = 1e-17
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +22,12 @@ class StairFit:
 
     Args:
         dead_s: Mean of what is possible.
-        lag_s: That of the lags tried that explains most.
         half_s: Half-width of its 95 % interval.
         sse: Squared residual of the best.
         predicted: Of the best. Shape (m,).
     """
 
     dead_s: float
-    lag_s: float
     half_s: float
     sse: float
     predicted: FloatArray
@@ -44,28 +38,29 @@ class Staircase:
 
     Args:
         command_s, command: As they were sent. Shape (n,).
-        lag_s: tau; 0 for none.
+        lag_s: tau, > 0.
     """
 
     def __init__(self, command_s: FloatArray, command: FloatArray, lag_s: float) -> None:
         self.command_s, self.command, self.lag_s = command_s, command, lag_s
-        if lag_s < SHORTEST_LAG_S:
-            self._error = np.zeros_like(command)
-            return
-        error, errors = 0.0, []
-        steps = np.diff(command, append=command[-1]).tolist()
-        for step, gap in zip(steps, [*np.diff(command_s).tolist(), 0.0], strict=True):
-            errors.append(error)
-            error = error * exp(-gap / lag_s) - step
-        self._error = np.array(errors)
+        self._error = _decayed(np.exp(-np.diff(command_s) / lag_s), -np.diff(command))
 
-    def at(self, t_s: FloatArray) -> FloatArray:
-        """Give the response without dead time. Shape (m,)."""
+    def at(self, t_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Give the response without dead time, and its rate of change. Shapes (m,)."""
         k = np.clip(np.searchsorted(self.command_s, t_s, side="right") - 1, 0, None)
-        if self.lag_s < SHORTEST_LAG_S:
-            return self.command[k]
         along = np.maximum(t_s - self.command_s[k], 0.0)
-        return self.command[k] + self._error[k] * np.exp(-along / self.lag_s)
+        behind = self._error[k] * np.exp(-along / self.lag_s)
+        return self.command[k] + behind, -behind / self.lag_s
+
+
+def _decayed(decay: FloatArray, step: FloatArray) -> FloatArray:
+    """Give e with e[0] = 0 and e[k + 1] = decay[k] e[k] + step[k], in runs of doubled length. Shape (n + 1,)."""
+    total, left, run = step.copy(), decay.copy(), 1
+    while run < len(total) and left[run - 1 :].max() > GONE:
+        total[run:] += left[run:] * total[:-run].copy()
+        left[run:] *= left[:-run].copy()
+        run *= 2
+    return np.concatenate([[0.0], total])
 
 
 def fit_stairs(
@@ -74,67 +69,56 @@ def fit_stairs(
     t_s: FloatArray,
     measured: FloatArray,
     dead_s: float,
-    lags_s: tuple[float, ...],
     reach_s: float,
+    inflation: float = 1.0,
 ) -> StairFit:
-    """Try dead times around a first one, and some small lags.
+    """Try every dead time around a first one; gain, offset and drift are free at each.
 
     Args:
         command_s, command: As they were sent. Shape (n,).
         t_s, measured: Samples. Shape (m,).
         dead_s: First estimate, without the hold.
-        lags_s: To be tried.
         reach_s: How far to look to each side.
+        inflation: Variance of the noise at the motion's frequencies over that of white noise, >= 1.
     """
     free = np.stack([np.ones_like(t_s), t_s - t_s.mean()], axis=1)
     basis, _ = np.linalg.qr(free)
     target = measured - basis @ (basis.T @ measured)
+    level = command - command.mean()
+    low, high = dead_s - reach_s, dead_s + reach_s
+    last = np.clip(np.searchsorted(command_s, t_s - low, side="right") - 1, 0, None)
+    first = np.clip(np.searchsorted(command_s, t_s - high, side="right") - 1, 0, None)
+    # One edge for each step that a sample goes back over: at the age that the step has in the sample.
+    count = last - first
+    sample = np.repeat(np.arange(len(t_s)), count)
+    step = np.arange(len(sample)) - np.repeat(np.cumsum(count) - last, count) + 1
+    ages = t_s[sample] - command_s[step]
+    order = np.argsort(ages, kind="stable")
+    sample, step, ages = sample[order], step[order], ages[order]
+    x, before, after = level[last], level[step], level[step - 1]
+    change = after - before
 
-    def sse_at(dead: float, stairs: Staircase) -> float:
-        x = stairs.at(t_s - dead)
-        x = x - basis @ (basis.T @ x)
-        rest = target - x * ((x @ target) / max(float(x @ x), 1e-300))
-        return float(rest @ rest)
+    def along(start: float, changes: FloatArray) -> FloatArray:
+        return start + np.concatenate([[0.0], np.cumsum(changes)])
 
-    tried = np.linspace(dead_s - reach_s, dead_s + reach_s, COARSE)
-    stairs, scores = Staircase(command_s, command, 0.0), np.full(COARSE, np.inf)
-    for lag_s in lags_s:
-        other = Staircase(command_s, command, lag_s)
-        others = np.array([sse_at(float(dead), other) for dead in tried])
-        if others.min() < scores.min():
-            stairs, scores = other, others
-    near = np.flatnonzero(scores - scores.min() <= FAR * scores.min() / len(t_s))
-    first, last = float(tried[near[0]]), float(tried[near[-1]])
-    middle, step = (first + last) / 2, (last - first) / 2 + 2 * float(tried[1] - tried[0])
-    for _ in range(3):
-        edges = _edges(command_s, t_s, middle, step)
-        tried = (edges[:-1] + edges[1:]) / 2
-        widths = np.diff(edges)
-        scores = np.array([sse_at(float(dead), stairs) for dead in tried])
-        best = int(np.argmin(scores))
-        variance = max(float(scores[best]) / max(len(t_s) - 5, 1), 1e-300)
-        possible = scores - scores[best] < FAR * variance
-        # Once the possible ones fill a good part of what was tried, they are seen in detail.
-        if possible.sum() >= FINE // 4 or len(tried) < FINE:
-            break
-        middle, step = float(tried[possible].mean()), float(max(np.ptp(tried[possible]), widths[best]) * 1.5)
-    weight = widths * np.exp(-0.5 * (scores - scores[best]) / variance)
+    product = along(float(x @ target), change * target[sample])
+    power = along(float(x @ x), after**2 - before**2)
+    power -= sum((along(float(x @ column), change * column[sample]) ** 2 for column in basis.T), np.zeros_like(power))
+    total = float(target @ target)
+    sse = np.maximum(total - product**2 / np.maximum(power, 1e-12 * max(float(x @ x), 1e-300)), 0.0)
+    edges = np.concatenate([[low], ages, [high]])
+    widths = np.diff(edges)
+    best = int(np.argmin(np.where(widths > 0, sse, np.inf)))
+    variance = max(float(sse[best]) / max(len(t_s) - 4, 1), 1e-18 * total / len(t_s))
+    weight = widths * np.exp(-np.maximum(sse - sse[best], 0.0) / (2 * variance * inflation))
     weight /= weight.sum()
-    mean = float(weight @ tried)
-    inner = np.concatenate([[0.0], np.cumsum(weight)])
-    low, high = np.interp([0.025, 0.975], inner, edges)
-    x = stairs.at(t_s - float(tried[best]))
-    columns = np.concatenate([free, x[:, None]], axis=1)
+    mean = float(weight @ (edges[:-1] + edges[1:])) / 2
+    within = np.concatenate([[0.0], np.cumsum(weight)])
+    halves = np.concatenate([[0.0], np.sort(np.abs(edges - mean))])
+    inside = np.interp(mean + halves, edges, within) - np.interp(mean - halves, edges, within)
+    half = float(np.interp(0.95, inside, halves))
+    middle = (edges[best] + edges[best + 1]) / 2
+    k = np.clip(np.searchsorted(command_s, t_s - middle, side="right") - 1, 0, None)
+    columns = np.concatenate([free, command[k][:, None]], axis=1)
     solved, *_ = np.linalg.lstsq(columns, measured, rcond=None)
-    return StairFit(mean, stairs.lag_s, float(max(high - mean, mean - low)), float(scores[best]), columns @ solved)
-
-
-def _edges(command_s: FloatArray, t_s: FloatArray, middle: float, step: float) -> FloatArray:
-    """Give the dead times around one at which some sample passes from one step to the next, thinned out."""
-    low, high = middle - step, middle + step
-    k = np.clip(np.searchsorted(command_s, t_s - middle, side="right") - 1, 0, len(command_s) - 1)
-    ages = np.concatenate([t_s - command_s[np.clip(k + shift, 0, len(command_s) - 1)] for shift in (-1, 0, 1)])
-    inside = np.unique(ages[(ages > low) & (ages < high)])
-    if len(inside) > FINE:
-        inside = inside[np.linspace(0, len(inside) - 1, FINE).astype(int)]
-    return np.concatenate([[low], inside, [high]])
+    return StairFit(mean, half, float(sse[best]), columns @ solved)
