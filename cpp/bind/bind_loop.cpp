@@ -36,14 +36,14 @@ Ns option(nb::handle value, const char* name) {
 std::shared_ptr<Cycle> make_cycle(nb::handle whole, nb::handle part, nb::handle parts, const Plan& plan, nb::handle max_speed,
                                   nb::handle lower, nb::handle upper, double max_angular_speed, nb::handle lead_ns, const std::string& on_late,
                                   long long record_capacity, nb::handle max_acceleration, nb::handle max_jerk, nb::handle extrapolate_ns,
-                                  nb::handle stale_ns, nb::handle phase_ns, double k_ff) {
+                                  nb::handle stale_ns, nb::handle phase_ns, bool feedback, double k_ff) {
   if (record_capacity < 1 || record_capacity > 1LL << 24)
     throw BadInput(text("record_capacity must lie in 1..16777216, not %lld", record_capacity));
   return std::make_shared<Cycle>(Period{instant(whole, "period"), instant(part, "period"), instant(parts, "period")}, plan.path,
                                  SendLimits{bound(max_speed, "max_speed"), bound(lower, "lower"), bound(upper, "upper"), max_angular_speed,
                                             bound(max_acceleration, "max_acceleration"), bound(max_jerk, "max_jerk")},
                                  instant(lead_ns, "lead_ns"), parse_on_late(on_late), static_cast<std::size_t>(record_capacity),
-                                 CycleOptions{option(extrapolate_ns, "extrapolate_s"), option(stale_ns, "stale_s"), option(phase_ns, "phase_s"), k_ff});
+                                 CycleOptions{option(extrapolate_ns, "extrapolate_s"), option(stale_ns, "stale_s"), option(phase_ns, "phase_s"), feedback, k_ff});
 }
 
 // The records as rows of eight int64, in the order of CycleRecord.
@@ -106,7 +106,7 @@ void bind_loop(nb::module_& m) {
       .def(nb::new_(&make_cycle), nb::arg("period_whole_ns"), nb::arg("period_part"), nb::arg("period_parts"), nb::arg("plan"),
            nb::arg("max_speed").none(), nb::arg("lower").none(), nb::arg("upper").none(), nb::arg("max_angular_speed"), nb::arg("lead_ns"), nb::arg("on_late"),
            nb::arg("record_capacity"), nb::arg("max_acceleration") = nb::none(), nb::arg("max_jerk") = nb::none(),
-           nb::arg("extrapolate_ns") = nb::none(), nb::arg("stale_ns") = nb::none(), nb::arg("phase_ns") = nb::none(), nb::arg("k_ff") = 1.0)
+           nb::arg("extrapolate_ns") = nb::none(), nb::arg("stale_ns") = nb::none(), nb::arg("phase_ns") = nb::none(), nb::arg("feedback") = false, nb::arg("k_ff") = 1.0)
       .def_prop_ro("width", &Cycle::width)
       .def_prop_ro("deadline_ns", &Cycle::deadline_ns)
       .def("replace", [](Cycle& self, const Plan& plan) { return self.replace(plan.path); }, nb::arg("plan"))
@@ -119,6 +119,29 @@ void bind_loop(nb::module_& m) {
            nb::arg("t_ns"), nb::arg("position"), nb::arg("velocity").none() = nb::none(),
            nb::sig("def aim(self, t_ns: int, position: object, velocity: object | None = None) -> int"))
       .def("set_lead", &Cycle::set_lead, nb::arg("lead_ns"))
+      .def(
+          "correct",
+          [](Cycle& self, nb::handle t_ns, nb::handle values, nb::handle good_ns) {
+            self.correct({instant(t_ns), instant(good_ns), Numbers<double>(values, "correction").copy()});
+          },
+          nb::arg("t_ns"), nb::arg("values"), nb::arg("good_ns"), nb::sig("def correct(self, t_ns: int, values: object, good_ns: int) -> None"))
+      .def(
+          "reference",
+          [](Cycle& self, nb::handle t_ns) -> nb::object {
+            const std::vector<double> values = self.reference(instant(t_ns));
+            return values.empty() ? nb::none() : array(values.data(), values.size());
+          },
+          nb::arg("t_ns"), nb::sig("def reference(self, t_ns: int) -> numpy.typing.NDArray[numpy.float64] | None"))
+      .def(
+          "feedback_ages",
+          [](const Cycle& self) {
+            const Ages& ages = self.feedback_ages();
+            return nb::make_tuple(ages.count(), ages.quantile(0.5), ages.quantile(0.99));
+          },
+          nb::sig("def feedback_ages(self) -> tuple[int, int, int]"))
+      .def(
+          "centre", [](Cycle& self, nb::handle at_ns, double period_ns) { self.centre(Beat{instant(at_ns), period_ns}); },
+          nb::arg("at_ns"), nb::arg("period_ns"), nb::sig("def centre(self, at_ns: int, period_ns: float) -> None"))
       .def("place", [](Cycle& self, nb::handle at) { self.place(Numbers<double>(at, "where the device stands").copy()); }, nb::arg("at"))
       .def("restart", &Cycle::restart, nb::arg("start_ns"))
       .def("seek", &Cycle::seek, nb::arg("deadline_ns"))

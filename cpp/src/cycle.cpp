@@ -15,6 +15,7 @@ using Wide = __int128;
 constexpr Ns kMost = Ns{1} << 62;
 constexpr int kStretch = 64;  // cycles after which a device that became slower is believed
 constexpr Ns kUnknown = INT64_MAX;
+constexpr std::size_t kTakenOver = 256;  // plans that were followed since a writer last spoke
 constexpr Ns kGap = 3;         // periods without a send after which the device stands at the last target
 
 constexpr Wide floor_div(Wide a, Wide b) noexcept {  // b > 0
@@ -24,15 +25,6 @@ constexpr Wide floor_div(Wide a, Wide b) noexcept {  // b > 0
 
 void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-}
-
-void check_lead(Ns lead_ns) {
-  if (lead_ns < 0) throw BadInput(text("the loop's lead must be >= 0, not %.3f ms", static_cast<double>(lead_ns) * 1e-6));
-}
-
-const Trajectory& present(const std::shared_ptr<const Trajectory>& plan) {
-  if (plan == nullptr) throw BadInput("a loop needs a plan");
-  return *plan;
 }
 
 }  // namespace
@@ -73,6 +65,7 @@ Cycle::Cycle(Period period, std::shared_ptr<const Trajectory> plan, SendLimits l
       options_(options),
       newest_{std::move(plan), 0, lead_ns},
       plans_(newest_),
+      taken_over_(options.feedback ? kTakenOver : 1, sizeof(TakeOver)),
       grid_(period),
       limiter_(std::move(limits), width_),
       follower_(limiter_.limits(), width_, static_cast<double>(period.whole) * 1e-9 + static_cast<double>(period.part) / static_cast<double>(period.parts) * 1e-9),
@@ -88,63 +81,8 @@ Cycle::Cycle(Period period, std::shared_ptr<const Trajectory> plan, SendLimits l
     throw BadInput(text("the phase must lie in [0, %.6f) ms, one period, not at %.6f ms", static_cast<double>(grid_.ceil_period()) * 1e-6,
                         static_cast<double>(options_.phase_ns) * 1e-6));
   if (!(options_.k_ff >= 0 && std::isfinite(options_.k_ff))) throw BadInput(text("k_ff must be finite and >= 0, not %g", options_.k_ff));
+  if (options_.feedback) in_force_.published(0, newest_.path);
   restart(0);
-}
-
-void Cycle::check(const Trajectory& plan, Ns lead_ns) const {
-  if (plan.width() != width_) throw BadInput(text("the plan has width %zu and the loop has width %zu", plan.width(), width_));
-  if (plan.kind() == Trajectory::Kind::pose && limiter_.smooth())
-    throw BadInput("max_acceleration and max_jerk bound joints; of a pose give max_speed and max_angular_speed");
-  check_lead(lead_ns);
-  if (lead_ns != 0 && plan.lead_ns() != 0)
-    throw BadInput(text("the plan's knots are shifted by a lead of %.3f ms and the loop leads by %.3f ms; a lead is applied once: set one of them to 0",
-                        static_cast<double>(plan.lead_ns()) * 1e-6, static_cast<double>(lead_ns) * 1e-6));
-}
-
-Ns Cycle::replace(std::shared_ptr<const Trajectory> plan) {
-  const std::lock_guard lock(writers_);
-  check(present(plan), newest_.lead_ns);
-  newest_.path = std::move(plan);
-  newest_.aim = nullptr;
-  ++newest_.id;
-  plans_.publish(newest_);
-  return newest_.id;
-}
-
-Ns Cycle::aim(Aim aim) {
-  if (!follower_.able())
-    throw BadInput("a stream's future is unknown, so its targets are shaped: give the loop limits with max_speed, max_acceleration and max_jerk, all finite");
-  if (aim.position.size() != width_ || (!aim.velocity.empty() && aim.velocity.size() != width_))
-    throw BadInput(text("the target has %zu numbers%s and the loop has width %zu", aim.position.size(),
-                        aim.velocity.empty() ? "" : text(", its velocity %zu,", aim.velocity.size()).c_str(), width_));
-  for (std::size_t i = 0; i < width_; ++i) {
-    if (!std::isfinite(aim.position[i])) throw BadInput(text("column %zu of the target is %g; every number must be finite", i, aim.position[i]));
-    if (!aim.velocity.empty() && !std::isfinite(aim.velocity[i]))
-      throw BadInput(text("column %zu of the target's velocity is %g; every number must be finite", i, aim.velocity[i]));
-  }
-  const std::lock_guard lock(writers_);
-  if (newest_.path->kind() == Trajectory::Kind::pose) throw BadInput("targets of a stream are joints; poses are not shaped, so schedule them");
-  if (newest_.aim != nullptr) {
-    if (aim.t_ns == newest_.aim->t_ns) return newest_.id;
-    if (aim.t_ns < newest_.aim->t_ns)
-      throw BadInput(text("the target is %.3f ms older than the newest one of its stream; give targets in the order of time",
-                          milliseconds(aim.t_ns, newest_.aim->t_ns)));
-  } else {
-    ++newest_.id;
-  }
-  newest_.aim = std::make_shared<const Aim>(std::move(aim));
-  plans_.publish(newest_);
-  return newest_.id;
-}
-
-void Cycle::set_lead(Ns lead_ns) {
-  const std::lock_guard lock(writers_);
-  if (newest_.aim == nullptr)
-    check(*newest_.path, lead_ns);
-  else
-    check_lead(lead_ns);
-  newest_.lead_ns = lead_ns;
-  plans_.publish(newest_);
 }
 
 void Cycle::place(const std::vector<double>& at) {
@@ -207,7 +145,8 @@ bool Cycle::begin(Ns wake_ns, Ns sent_ns) noexcept {
   if (late && on_late_ == OnLate::hold) frozen_ = true;
   // Never more than one period: after a stall the device still sees one step, and a step of n periods is a jump.
   const Ns elapsed_ns = std::max<Ns>(reference_ns_ - last_reference_ns_, 0);
-  dt_s_ = static_cast<double>(std::min(elapsed_ns, grid_.ceil_period())) * 1e-9;
+  const Ns period_ns = grid_.ceil_period() + (plan.beat.on() ? largest_move() : 0);
+  dt_s_ = static_cast<double>(std::min(elapsed_ns, period_ns)) * 1e-9;
   if (elapsed_ns > kGap * grid_.ceil_period()) {
     limiter_.rest();
     in_step_ = false;
@@ -222,6 +161,13 @@ void Cycle::see(const PlanCell& plan) noexcept {
   frozen_ = false;
   in_step_ = false;
   follower_.forget();
+  if (options_.feedback) {
+    if (std::byte* slot = taken_over_.claim()) {
+      const TakeOver said{plan.id, record_.t_eff_ns};
+      std::memcpy(slot, &said, sizeof said);
+      taken_over_.publish();
+    }
+  }
   // One knot is a place to stay, not a plan that ended.
   ended_ = plan.aim == nullptr && plan.path->start_ns() < plan.path->end_ns() && record_.t_eff_ns > plan.path->end_ns();
 }
@@ -243,11 +189,26 @@ void Cycle::evaluate(const PlanCell& plan) noexcept {
     moved = limiter_.limit_pose(target_.data(), dt_s_);
   } else {
     if (limiter_.smooth()) look_back(path);
+    if (plan.correction != nullptr) add_correction(plan);
     moved = limiter_.limit(target_.data(), dt_s_, before_.data(), earlier_.data());
   }
   if (!moved) return;
   record_.flags |= kLimited;
   add(limited_, 1);
+}
+
+// To the path and to where it was: it is the path that is moved, and the limits see how it moves.
+void Cycle::add_correction(const PlanCell& plan) noexcept {
+  const Correction& correction = *plan.correction;
+  const Ns age_ns = difference_ns(correction.t_ns, record_.sent_ns);
+  const double part = std::clamp(2.0 - static_cast<double>(age_ns) / static_cast<double>(correction.good_ns), 0.0, 1.0);
+  if (part == 0.0) return;
+  for (std::size_t i = 0; i < width_; ++i) {
+    const double moved = part * correction.values[i];
+    target_[i] += moved, before_[i] += moved, earlier_[i] += moved;
+  }
+  record_.flags |= kCorrected;
+  ages_.add(age_ns);
 }
 
 void Cycle::follow_stream(const PlanCell& plan, bool stale) noexcept {
@@ -337,6 +298,10 @@ Ns Cycle::end(Ns done_ns, SendResult result) noexcept {
     add(missed_, static_cast<std::uint64_t>(record_.skipped));
   }
   k_ = next;
+  // Where the grid goes earlier, no deadline comes closer to this send than 3/4 of a period: centring costs none.
+  const Ns closest_ns = std::min<Ns>(sent_by + grid_.three_quarters_period() - grid_.tick(k_), 0);
+  const Ns move_ns = std::max(plans_.value().beat.step(grid_.tick(k_), largest_move()), closest_ns);
+  grid_ = grid_.at(grid_.start_ns() + move_ns);
   add(cycles_, 1);
   if (std::byte* slot = records_.claim()) {
     std::memcpy(slot, &record_, sizeof record_);

@@ -121,12 +121,13 @@ void writers_readers_and_the_thread_together() {
   }
 }
 
-// One thread streams, one replaces plans and leads: the loop goes from one to the other within the limits, and never to the heap.
+// One thread streams, one replaces plans and leads, one feeds samples and centres: the loop goes from one to the other within the limits, and never to the heap.
 void streams_and_plans_in_turn() {
   const double endless = std::numeric_limits<double>::infinity();
   const SendLimits limits{{3.0, 3.0}, {}, {}, endless, {20.0, 20.0}, {400.0, 400.0}};
   CycleOptions options;
   options.stale_ns = 5 * kMs;
+  options.feedback = true;
   const auto cycle = std::make_shared<Cycle>(kTwoKilohertz, at_rest(0.0), limits, 0, OnLate::skip, 1 << 14, options);
   const auto sink = std::make_shared<WatchedSink>(UINT64_MAX);
   SendLoop loop(cycle, sink, RealtimeRequest{}, 0);
@@ -138,6 +139,17 @@ void streams_and_plans_in_turn() {
       std::this_thread::yield();
     }
   });
+  std::thread samples([&] {
+    for (int i = 0; i < 500; ++i) {
+      const Ns now = monotonic_ns();
+      const std::vector<double> wanted = cycle->reference(now - kMs);
+      CHECK(wanted.empty() || (wanted.size() == 2 && wanted[0] == wanted[1]));
+      cycle->correct({now - kMs, 10 * kMs, {0.01, 0.01}});
+      cycle->centre({now, i % 100 == 99 ? 0.0 : 500'000.0});
+      CHECK(cycle->feedback_ages().quantile(0.5) >= 0);
+      std::this_thread::yield();
+    }
+  });
   Ns last = 0;
   for (int i = 0; i < 5000 || sink->sends.load() < 200; ++i) {
     const Ns now = std::max(monotonic_ns(), last + 1);
@@ -146,6 +158,7 @@ void streams_and_plans_in_turn() {
     cycle->aim({now, {at, at}, i % 2 == 0 ? std::vector<double>{} : std::vector<double>{0.1, 0.1}});
   }
   plans.join();
+  samples.join();
   loop.stop();
   CHECK(!sink->torn());
   CHECK(heap_calls.load() == 0);

@@ -1,6 +1,7 @@
 """A stream of targets whose future is unknown, by hand at 250 Hz: led, shaped, given up when it stops, and in turn with plans."""
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -266,7 +267,7 @@ def test_aim_replace_and_lead_from_several_threads(soft: bool) -> None:
     for each in around:
         each.join()
     while loop.status().cycles < 20:
-        pass
+        time.sleep(0.01)
     loop.stop()
     values = np.array(device.values) if soft else memory.drain()["values"][:, 0]
     assert loop.status().error == ""

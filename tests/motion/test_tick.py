@@ -3,7 +3,7 @@ import pytest
 from numpy.typing import NDArray
 
 from onbeat.errors import BadInput
-from onbeat.motion.tick import find_tick
+from onbeat.motion.tick import Tick, find_tick
 
 START = 1_700_000_000_000_000_000
 PERIOD = 10_040_123.4
@@ -74,6 +74,19 @@ def test_no_beat_too_few_or_unsorted_reports_are_refused() -> None:
         find_tick(np.arange(5))
     with pytest.raises(BadInput, match="not increasing"):
         find_tick(np.zeros(50, dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("loop_ms", "tick_ms", "beat_ms"), [(4.0, 4.001, 4.001), (4.0, 1.0, 1.0), (4.0, 8.004, 4.002), (10.0, 5.0, 5.0)]
+)
+def test_beat_that_a_loop_can_keep(loop_ms: float, tick_ms: float, beat_ms: float) -> None:
+    assert Tick(0, tick_ms * 1e6, 0.0, 0.0, 100).beat_ns(loop_ms * 1e6) == pytest.approx(beat_ms * 1e6, rel=1e-12)
+
+
+def test_periods_without_a_common_beat_are_refused() -> None:
+    for tick_ms in (10.04, 4.005, 2.6):
+        with pytest.raises(BadInput, match="no beat in common; run the loop at"):
+            Tick(0, tick_ms * 1e6, 0.0, 0.0, 100).beat_ns(4e6)
 
 
 def test_margins_that_cannot_hold_are_refused() -> None:

@@ -9,6 +9,9 @@
 #include <mutex>
 #include <vector>
 
+#include "onbeat/ages.hpp"
+#include "onbeat/centring.hpp"
+#include "onbeat/in_force.hpp"
 #include "onbeat/latest.hpp"
 #include "onbeat/ring.hpp"
 #include "onbeat/send_limiter.hpp"
@@ -56,6 +59,7 @@ enum Flag : Ns {
   kNoFifo = 64,       // the thread runs without SCHED_FIFO
   kDeviceError = 128,  // the sink failed; the loop stops
   kStalePlan = 256,   // the plan had ended before its first cycle, or nobody has replaced it, or aimed, for too long
+  kCorrected = 512,   // feedback was added to the target, before the limits
 };
 
 // What one cycle did: one cache line, eight int64, as Python sees it.
@@ -84,7 +88,15 @@ struct CycleOptions {
   Ns extrapolate_ns = kNever;  // beyond a plan's end: so long at the last speed, then down to rest; never: its end is a place to stay
   Ns stale_ns = kNever;        // a plan that was not replaced, or a stream whose newest target is older, is given up: down to rest
   Ns phase_ns = kNever;        // the grid is the clock's own, shifted by this; never: it begins where the loop is started
+  bool feedback = false;       // remember which plan was in force when
   double k_ff = 1.0;           // the share of the lead by which a stream's targets are carried on
+};
+
+// What feedback adds to the targets of a plan; made by the writer, read by the cycle.
+struct Correction {
+  Ns t_ns;                     // of the sample that it follows from
+  Ns good_ns;                  // up to this age it counts in full, and at twice of it no more
+  std::vector<double> values;
 };
 
 class Cycle {
@@ -97,6 +109,10 @@ class Cycle {
   Ns replace(std::shared_ptr<const Trajectory> plan);  // returns the plan's id
   Ns aim(Aim aim);  // the newest target of a stream, which takes over from a plan; returns the stream's id, counted with the plans
   void set_lead(Ns lead_ns);
+  void centre(Beat beat);  // move the grid to it, and stay there; no beat: stay where it is now
+  void correct(Correction correction);
+  // Where the plan that was in force at an instant wanted the device then, without any lead; empty when none was.
+  [[nodiscard]] std::vector<double> reference(Ns t_ns);
 
   // The sending side: one thread. Nothing here allocates, locks, throws or frees.
   // The first deadline is this instant, or with a phase the first of the grid from it on. Forgets the last target and how long a send
@@ -119,6 +135,8 @@ class Cycle {
   [[nodiscard]] CycleCounts counts() const noexcept;
   [[nodiscard]] const Grid& grid() const noexcept { return grid_; }
 
+  [[nodiscard]] const Ages& feedback_ages() const noexcept { return ages_; }  // at each send that was corrected
+
   // The one reader of records.
   std::vector<CycleRecord> drain();
   int lock_records() noexcept { return records_.lock(); }
@@ -131,8 +149,17 @@ class Cycle {
     Ns id = 0;
     Ns lead_ns = 0;
     std::shared_ptr<const Aim> aim{};  // null: the path is followed
+    Beat beat{};
+    std::shared_ptr<const Correction> correction{};  // null: none
   };
 
+  struct TakeOver {
+    Ns id, since_ns;
+  };
+
+  [[nodiscard]] static const Trajectory& present(const std::shared_ptr<const Trajectory>& plan);
+  void take_over_plans();
+  void add_correction(const PlanCell& plan) noexcept;
   void check(const Trajectory& plan, Ns lead_ns) const;
   void see(const PlanCell& plan) noexcept;
   void evaluate(const PlanCell& plan) noexcept;
@@ -141,6 +168,7 @@ class Cycle {
   void stop_moving() noexcept;
   void extrapolate(Ns past_end_ns) noexcept;
   [[nodiscard]] Ns undisturbed(Ns duration_ns) noexcept;
+  [[nodiscard]] Ns largest_move() const noexcept { return grid_.ceil_period() / Beat::kSteps; }
 
   const std::size_t width_;
   const OnLate on_late_;
@@ -150,6 +178,8 @@ class Cycle {
   std::mutex writers_;
   PlanCell newest_;
   Latest<PlanCell> plans_;
+  InForce in_force_;
+  Ring taken_over_;  // from the sending side: which plan, from which evaluated instant on
 
   // Sending side.
   Grid grid_;
@@ -161,7 +191,7 @@ class Cycle {
   Ns reference_ns_ = 0;
   Ns last_reference_ns_ = 0;
   Ns last_t_eff_ns_ = 0;
-  double dt_s_ = 0.0;    // since the last target that was sent, at most one period
+  double dt_s_ = 0.0;    // since the last target that was sent, at most one period as the grid has them
   SendLimiter limiter_;
   StreamFollower follower_;
   bool in_step_ = false;  // the last target that was sent is where the follower stands
@@ -181,6 +211,7 @@ class Cycle {
   std::atomic<std::uint64_t> late_{0};
   std::atomic<std::uint64_t> limited_{0};
   std::atomic<std::uint64_t> would_block_{0};
+  Ages ages_;
   std::mutex readers_;
   Ring records_;
 };

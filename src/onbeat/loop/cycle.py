@@ -33,7 +33,8 @@ class Flag(IntFlag):
     WOULD_BLOCK = 32  # the sink could not take the target: it was not sent
     NO_FIFO = 64  # the thread runs without SCHED_FIFO
     DEVICE_ERROR = 128  # the sink or the device failed; the loop stops
-    STALE_PLAN = 256  # the plan had ended before its first cycle, or was not replaced for stale_s
+    STALE_PLAN = 256  # the plan had ended before its first cycle, or was not replaced, or aimed, for stale_s
+    CORRECTED = 512  # feedback was added to the target, before the limits
 
     @classmethod
     def _missing_(cls, value: object) -> Any:
@@ -63,6 +64,7 @@ class LoopStatus:
         would_block: Sends that the sink did not take.
         dropped_records: Records that were lost because nobody called records() in time.
         error: Why the loop stopped on its own; "" when it did not.
+        feedback: With feedback on: what that means, with the age of the samples as measured; "" when it is off.
     """
 
     running: bool
@@ -77,3 +79,4 @@ class LoopStatus:
     would_block: int
     dropped_records: int
     error: str
+    feedback: str = ""

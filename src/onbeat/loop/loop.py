@@ -11,13 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from onbeat._core import Cycle, monotonic_ns
 from onbeat.errors import BadInput, DeviceError
 from onbeat.loop.cycle import LoopStatus, as_records
+from onbeat.loop.feedback import Feeding
 from onbeat.loop.native import NativeLoop
 from onbeat.loop.process import ProcessDevice
 from onbeat.loop.process_loop import ProcessLoop
 from onbeat.loop.realtime import check_request
 from onbeat.loop.sinks import Sink
 from onbeat.loop.thread import DeviceSink, SoftLoop
+from onbeat.motion.lead import Feedback
 from onbeat.motion.limits import Limits
+from onbeat.motion.tick import Tick
 from onbeat.motion.trajectory import Trajectory
 from onbeat.units import to_ns
 
@@ -27,6 +30,7 @@ _Columns = NDArray[np.float64]
 # An instant further from now than these was read on another clock.
 _AHEAD_NS = 100_000_000
 _BEHIND_NS = 10_000_000_000
+_TICK_AGE_NS = 600_000_000_000
 
 
 class SendLoop:
@@ -62,6 +66,7 @@ class SendLoop:
             None: a plan is good for ever, and the last target of a stream is a place to stay.
         phase_s: Put the deadlines at whole periods of the monotonic clock plus this, so that several loops of one rate keep their
             distances; less than a period. None: the grid begins where the loop starts.
+        feedback: What samples of the device (`feed`) add to the targets of a plan. None: nothing.
         k_ff: The share of the lead by which the targets of a stream (`aim`) are carried on; 1 for all.
 
     Raises:
@@ -83,6 +88,7 @@ class SendLoop:
         extrapolate_s: float | None = None,
         stale_s: float | None = None,
         phase_s: float | None = None,
+        feedback: Feedback | None = None,
         k_ff: float = 1.0,
     ) -> None:
         check_request(priority, cpu)
@@ -92,7 +98,7 @@ class SendLoop:
         durations = [None if given is None else to_ns(given) for given in (extrapolate_s, stale_s, phase_s)]
         settings: tuple[Any, ...] = (
             *(whole_ns, part, parts, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity),
-            *(acceleration, jerk, *durations, k_ff),
+            *(acceleration, jerk, *durations, feedback is not None and feedback.on, k_ff),
         )
         self._cycle: Cycle | ProcessLoop
         self._runner: NativeLoop | SoftLoop | ProcessLoop
@@ -102,6 +108,7 @@ class SendLoop:
             self._runner = self._cycle = ProcessLoop(settings, sink, priority, cpu)
         else:
             cycle = self._cycle = Cycle(*settings)
+            self._feeding = Feeding(cycle, feedback or Feedback())
             if isinstance(sink, DeviceSink):
                 self._runner = SoftLoop(cycle, sink.device)
             else:
@@ -201,6 +208,61 @@ class SendLoop:
             )
         return t_ns
 
+    def feed(self, t_sample_ns: int, measured: ArrayLike) -> bool:
+        """Take one sample of where the device was: with `feedback`, k_p e + k_i (integral of e) is added to the plan's targets.
+
+        e is q_ref(t_sample) - q(t_sample), with q_ref of the plan whose command took effect at the sample's own instant, and
+        without any lead: so a late sample does not show the delay as an error, and a lead is counted once. The correction is
+        added before the limits. When no sample has come for `max_age_s` it fades, and is gone after twice that. May be called
+        from any thread.
+
+        Args:
+            t_sample_ns: When the sample was true, on the monotonic clock (by hand: on that of the cycles).
+            measured: Shape (width,).
+
+        Returns:
+            Whether it was used: not where no plan was in force at that instant, or a stream was.
+
+        Raises:
+            BadInput: the loop has no feedback; another width; not finite; older than the newest sample; stamped on another clock.
+        """
+        self._here()
+        return self._feeding.feed(self._instant(t_sample_ns, "sample"), measured)
+
+    def centre(self, tick: Tick | None, margin_s: float | None = None, travel_s: float = 0.0) -> None:
+        """Send so that each command is there a margin before the device's tick: the grid moves to that phase, and stays with it.
+
+        It moves by at most 1/500 of a period each cycle, at most half of the shorter of both periods, and follows a device
+        whose clock differs by up to 0.1 %. No two sends come closer than 3/4 of a period for it, and no deadline is lost.
+        `deadline_ns` in the records is the moved one. The period of a tick is known as well as its reports allow, so give a
+        newer one each time that as many reports have come again as it was found in.
+
+        Args:
+            tick: From `onbeat.motion.tick.find_tick`, on the monotonic clock (by hand: on that of the cycles). None: the grid
+                stays where it is.
+            margin_s: How long before the tick; None: half of the beat, in the middle between two.
+            travel_s: From sending to being there.
+
+        Raises:
+            BadInput: the loop's period and the tick's have no beat in common; a margin outside of the tick's period, or smaller
+                than what is known of the tick; a travel that is negative; a loop with `phase_s`; a tick of another clock, or
+                more than ten minutes old.
+        """
+        if tick is None:
+            self._here().centre(0, 0.0)
+            return
+        beat_ns = tick.beat_ns(float(1_000_000_000 / Fraction(self._rate_hz)))
+        travel_ns = to_ns(travel_s)
+        if travel_ns < 0:
+            raise BadInput(f"travel_s must be >= 0, not {travel_s}")
+        if self._runner.running and abs(tick.t_ns - monotonic_ns()) > _TICK_AGE_NS:
+            raise BadInput(
+                f"the tick is {(monotonic_ns() - tick.t_ns) / 1e9:.0f} s old on this machine's monotonic clock; find it again, "
+                "in stamps of that clock"
+            )
+        margin_ns = round(beat_ns / 2) if margin_s is None else to_ns(margin_s)
+        self._here().centre(tick.send_at(tick.t_ns, margin_ns, travel_ns), beat_ns)
+
     def set_lead(self, lead_s: float) -> None:
         """Look `lead_s` further than the deadline into the plan, from the next cycle on.
 
@@ -249,6 +311,7 @@ class SendLoop:
             would_block,
             dropped,
             runner.error,
+            "" if isinstance(self._cycle, ProcessLoop) else self._feeding.sentence,
         )
 
 

@@ -10,7 +10,7 @@ together: at the instant of the first row that all of them can still use.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 import numpy as np
@@ -99,6 +99,7 @@ class Feedback:
         k_p: Per unit of error. Default 0.
         k_i: Per unit of error and second. Default 0.
         largest: Greatest correction of each column; the integral stops there.
+        max_age_s: For how long a sample counts: after that a loop lets go of its correction, and the integral begins anew.
         integral: Of the error so far, unit times seconds; a number, or shape (width,).
         t_ns: Instant of the newest sample that was used; None before there is one.
     """
@@ -106,12 +107,16 @@ class Feedback:
     k_p: float = 0.0
     k_i: float = 0.0
     largest: float = float("inf")
+    max_age_s: float = 0.1
     integral: float | NDArray[np.float64] = 0.0
     t_ns: int | None = None
 
     def __post_init__(self) -> None:
         if not (isfinite(self.k_p) and self.k_p >= 0 and isfinite(self.k_i) and self.k_i >= 0 and self.largest >= 0):
             raise BadInput(f"k_p, k_i and largest must be >= 0, not {self.k_p}, {self.k_i} and {self.largest}")
+
+        if not (isfinite(self.max_age_s) and self.max_age_s > 0):
+            raise BadInput(f"max_age_s must be finite and > 0 s, not {self.max_age_s}")
 
     @property
     def on(self) -> bool:
@@ -137,11 +142,12 @@ class Feedback:
             raise BadInput(
                 f"the sample is {-past_ns / 1e6:.3f} ms older than the newest one that was used; feed samples in order"
             )
-        integral = self.integral + error * (past_ns * 1e-9)
+        gap = past_ns * 1e-9 > self.max_age_s
+        integral = np.zeros_like(error) if gap else self.integral + error * (past_ns * 1e-9)
         if self.k_i > 0:
             integral = np.clip(integral, -self.largest / self.k_i, self.largest / self.k_i)
         correction = np.clip(self.k_p * error + self.k_i * integral, -self.largest, self.largest)
-        return Feedback(self.k_p, self.k_i, self.largest, integral, t_sample_ns), correction
+        return replace(self, integral=integral, t_ns=t_sample_ns), correction
 
 
 def feedback_warning(k_p: float, k_i: float, age_p50_s: float, age_p99_s: float) -> str:

@@ -16,6 +16,7 @@ __all__ = ("Tick", "find_tick")
 
 _MIN_REPORTS = 20
 _OUTLIER = 4.0
+_FOLLOWED = 1e-3  # how far a loop's rate may be from the beat that it keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,22 @@ class Tick:
             )
         early = margin_ns + travel_ns
         return self.after(t_ns + early) - early
+
+    def beat_ns(self, period_ns: float) -> float:
+        """Give the beat that a loop of this period can keep: the tick's own, or that part of it that is one of its periods.
+
+        Raises:
+            BadInput: neither period is a whole number of the other, within 0.1 %.
+        """
+        parts = max(1, round(self.period_ns / period_ns))
+        beat = self.period_ns / parts
+        kept = beat * max(1, round(period_ns / beat))
+        if abs(kept / period_ns - 1) > _FOLLOWED:
+            raise BadInput(
+                f"the loop sends every {period_ns / 1e6:.3f} ms and the device's tick comes every {self.period_ns / 1e6:.3f} ms: "
+                f"they have no beat in common; run the loop at {1e9 / kept:.6g} Hz"
+            )
+        return beat
 
     def margin_for(self, jitter_ns: float) -> int:
         """Give a margin that jitter of sending does not use up: four standard deviations and what is unknown of the tick.
