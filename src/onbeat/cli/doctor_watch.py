@@ -1,7 +1,6 @@
 """`onbeat doctor --watch RUN`: the cycles of a loop that runs in another process, from the recording that it writes."""
 
 import json as lines
-import os
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ def find_recording(path: Path) -> Path:
 def follow(path: Path, terminal: Terminal, *, quiet_looks: int = _QUIET_LOOKS) -> int:
     """Say once a second how late each module's cycles were since the last look; ends when nothing new has come for 10 s.
 
-    The loop is not touched: its own records are read back from the file, as far as it has been written.
+    The loop is not touched: its own records are read back from the file. Each look reads what was appended since the last one.
 
     Returns:
         GOOD, or FINDING when a deadline was missed or a module's p99.9 is above a tenth of its period.
@@ -44,38 +43,51 @@ def follow(path: Path, terminal: Terminal, *, quiet_looks: int = _QUIET_LOOKS) -
         BadInput: there is no recording, or no cycle in it.
     """
     from onbeat.clock import SystemClock
+    from onbeat.record.growing import GrowingCycles
 
     clock, quiet = SystemClock(), 0
-    seen: dict[str, int] = {}
-    totals: dict[str, list[Any]] = {}
-    place = find_recording(path)
-    size = -1
-    while quiet < quiet_looks:
-        place = place if place.is_file() else find_recording(path)  # a run that ended took its name
-        now = os.stat(place).st_size
-        fresh = _fresh(place, seen) if now != size else {}
-        size = now
-        quiet = 0 if fresh else quiet + 1
-        for module, records in fresh.items():
-            totals.setdefault(module, []).append(records)
-            _say(terminal, module, records)
-        if quiet < quiet_looks:
-            clock.sleep_until_ns(clock.now_ns() + _LOOK_NS)
+    totals: dict[str, _Total] = {}
+    growing = GrowingCycles(find_recording(path))
+    try:
+        while quiet < quiet_looks:
+            fresh = growing.read()
+            quiet = 0 if fresh else quiet + 1
+            for module, records in fresh.items():
+                totals.setdefault(module, _Total()).add(records)
+                _say(terminal, module, records)
+            if quiet < quiet_looks:
+                clock.sleep_until_ns(clock.now_ns() + _LOOK_NS)
+    finally:
+        growing.close()
     if not totals:
-        raise BadInput(f"{place} holds no cycle of a loop; a run with a device that takes commands records them")
-    return FINDING if any(_is_late(parts) for parts in totals.values()) else GOOD
+        raise BadInput(f"{growing.path} holds no cycle of a loop; a run with a device that takes commands records them")
+    return FINDING if any(total.late for total in totals.values()) else GOOD
 
 
-def _fresh(place: Path, seen: dict[str, int]) -> dict[str, Any]:
-    """Read what has come since the last look."""
-    from onbeat.record.recording import read_recording
+class _Total:
+    """What is kept of a module's cycles: 8 bytes each, 7 MB an hour at 250 Hz."""
 
-    found = {}
-    for module, records in read_recording(place, partial=True).cycles.items():
-        new = records[seen.get(module, 0) :]
-        if len(new):
-            found[module], seen[module] = new, len(records)
-    return found
+    def __init__(self) -> None:
+        self._lateness_ns: list[Any] = []
+        self._period_ns: float | None = None
+        self._missed = 0
+
+    def add(self, records: Any) -> None:
+        import numpy as np
+
+        self._lateness_ns.append(records["wake_ns"] - records["deadline_ns"])
+        self._missed += int(records["skipped"].sum())
+        if self._period_ns is None and len(records) > 1:
+            self._period_ns = float(np.median(np.diff(records["deadline_ns"])))
+
+    @property
+    def late(self) -> bool:
+        """Whether a deadline was missed, or p99.9 is above a tenth of the period."""
+        import numpy as np
+
+        if self._missed or self._period_ns is None:
+            return self._missed > 0
+        return bool(np.percentile(np.concatenate(self._lateness_ns), 99.9) > _GOOD * self._period_ns)
 
 
 def _figures(records: Any) -> dict[str, float]:
@@ -104,14 +116,3 @@ def _say(terminal: Terminal, module: str, records: Any) -> None:
         f"max {found['max_us']:.0f} us, missed {found['missed']}",
         style="yellow" if found["missed"] else None,
     )
-
-
-def _is_late(parts: list[Any]) -> bool:
-    import numpy as np
-
-    records = np.concatenate(parts)
-    if records["skipped"].sum() or len(records) < 2:
-        return bool(records["skipped"].sum())
-    period_ns = float(np.median(np.diff(records["deadline_ns"])))
-    late_ns = records["wake_ns"] - records["deadline_ns"]
-    return bool(np.percentile(late_ns, 99.9) > _GOOD * period_ns)
