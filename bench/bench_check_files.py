@@ -22,7 +22,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.bench_check import CLASSES, Job, Outcome, judged, made  # noqa: E402
+from bench.bench_check import CLASSES, Job, Outcome, exposed, judged, made  # noqa: E402
 from onbeat.errors import OnbeatError  # noqa: E402
 from onbeat.health.examine import examine  # noqa: E402
 from onbeat.read.open import find_recordings, open_streams  # noqa: E402
@@ -92,7 +92,7 @@ def beside(program: str, job: Job) -> tuple[Outcome, tuple[tuple[str, str], ...]
     recording, truth = made(job)
     with tempfile.TemporaryDirectory(prefix="onbeat-bench-") as folder:
         path = Path(folder) / "made.mcap"
-        write_mcap(recording, path)
+        write_mcap(recording, path, exposure=exposed(job))
         asked = flags(program, path)
         try:
             return judged(job, open_streams(path), truth), asked

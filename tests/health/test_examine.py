@@ -9,6 +9,9 @@ from onbeat.errors import BadInput, Damaged
 from onbeat.health import Check, Evidence, Verdict
 from onbeat.health.examine import examine
 from onbeat.read import Batch, StreamInfo, StreamRecording, row_dtype
+from onbeat.read.open import open_streams
+from onbeat.testing.recordings import STREAMS, arm_rig
+from onbeat.testing.write_mcap import write_mcap
 
 
 def recording(*names: str, damage: str = "") -> StreamRecording:
@@ -73,3 +76,17 @@ def test_reading_and_checking_are_shown_one_after_the_other() -> None:
 
     examine(recording("imu"), [LOOK], (), progress)
     assert shown == [("reading", None), 50, "end", ("checking", 1), 1, "end"]
+
+
+@pytest.mark.parametrize("chosen", [(), ("/camera/image/compressed",)])
+def test_exposures_beside_the_pictures_are_told_to_the_checks(tmp_path: Path, chosen: tuple[str, ...]) -> None:
+    told = {}
+
+    def exposures(evidence: Evidence) -> Iterator[Verdict]:
+        told.update({name: line.has("exposure_ns") for name, line in evidence.timelines.items()})
+        yield from ()
+
+    write_mcap(arm_rig(np.random.default_rng(0), 8.0, STREAMS[:2]), tmp_path / "rig.mcap")
+    examined = examine(open_streams(tmp_path / "rig.mcap"), [Check("exposures", ("skew",), exposures)], chosen)
+    assert told == {name: name == STREAMS[0] for name in (chosen or STREAMS[:2])}
+    assert (f"{STREAMS[0].rsplit('/', 1)[0]}/metadata" in [one.name for one in examined.facts]) is not bool(chosen)

@@ -121,6 +121,27 @@ def test_exposure_and_count_of_a_picture() -> None:
     assert (one.kind, one.seq, one.exposure_ns, one.stamp_ns) == ("image", 4, 1_500_000, 9)
 
 
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ({"json_data": '{"frame_number":7,"actual_exposure":8300,"gain_level":16}'}, "realsense2_camera_msgs/msg/Metadata"),
+        ({"exposure_time": 8300, "gain": 2.5, "camera_time": 9}, "flir_camera_msgs/msg/ImageMetaData"),
+    ],
+)
+def test_exposure_said_beside_a_frame(message: dict[str, object], kind: str) -> None:
+    (one,) = samples({**message, "stamp_ns": 9}, kind)
+    assert (one.exposure_ns, one.stamp_ns) == (8_300_000, 9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", '{"actual_exposure":null}', '{"actual_exposure":"8"}', '["actual_exposure"]', '{"actual_exposure":-1}'],
+)
+def test_metadata_without_an_exposure_says_none(text: str) -> None:
+    (one,) = samples({"json_data": text, "stamp_ns": 9}, "Metadata")
+    assert (one.exposure_ns, one.stamp_ns) == (None, 9)
+
+
 def test_digest_sees_one_bit() -> None:
     assert digest(b"abc") == digest(b"abc") != digest(b"abb")
     assert 0 <= digest(bytes(100)) < 2**64

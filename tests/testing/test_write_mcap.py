@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ from onbeat.read import StreamInfo, StreamRecording, row_dtype
 from onbeat.testing.recordings import STREAMS, arm_rig, of_rows
 from onbeat.testing.write_mcap import write_mcap
 from tests.testing.plain import plain, plain_rows, rows_of
+
+METADATA = "/camera/image/metadata"
 
 
 def messages(path: Path, recording: StreamRecording) -> dict[str, list[tuple[int, object]]]:
@@ -29,7 +32,7 @@ def stamps(read: list[tuple[int, object]]) -> list[int]:
 def test_rig_is_read_by_other_programs_with_all_that_it_has(tmp_path: Path) -> None:
     recording = arm_rig(np.random.default_rng(0), 8.0)
     read = messages(tmp_path / "rig.mcap", recording)
-    assert set(read) == set(STREAMS)
+    assert set(read) == {*STREAMS, METADATA}
     for name in STREAMS:
         rows = rows_of(recording, name)
         assert [log_ns for log_ns, _ in read[name]] == rows["log_ns"].tolist(), name
@@ -46,8 +49,17 @@ def test_rig_is_read_by_other_programs_with_all_that_it_has(tmp_path: Path) -> N
     assert read["/joint_states"][0][1].name == [f"joint_{k}" for k in range(1, 7)]  # type: ignore[attr-defined]
     got, rows = all_of("/tracker/pose", lambda m: (m.pose.position.z, m.pose.orientation.w, m.pose.orientation.z))
     np.testing.assert_array_equal(got, rows["value"][:, [2, 3, 6]])
-    got, rows = all_of(STREAMS[0], lambda m: (m.exposure_ns, int.from_bytes(m.data[:8].tobytes(), "little")))
-    np.testing.assert_array_equal(np.array(got, dtype=object), np.array([rows[f] for f in ("exposure_ns", "digest")], object).T)
+    got, rows = all_of(STREAMS[0], lambda m: int.from_bytes(m.data[:8].tobytes(), "little"))
+    assert got == rows["digest"].tolist()
+    assert stamps(read[METADATA]) == rows["stamp_ns"].tolist()
+    told = [json.loads(m.json_data)["actual_exposure"] for _, m in read[METADATA]]  # type: ignore[attr-defined]
+    assert [1000 * us for us in told] == rows["exposure_ns"].tolist()
+
+
+def test_exposures_may_be_left_out(tmp_path: Path) -> None:
+    write_mcap(arm_rig(np.random.default_rng(0), 8.0), tmp_path / "rig.mcap", exposure=False)
+    with AnyReader([tmp_path / "rig.mcap"]) as reader:
+        assert {one.topic for one in reader.connections} == set(STREAMS)
 
 
 def test_streams_of_every_sort_have_a_type(tmp_path: Path) -> None:
@@ -67,7 +79,7 @@ def test_streams_of_every_sort_have_a_type(tmp_path: Path) -> None:
 def test_description_of_a_type_is_that_of_ros_2_and_images_can_be_large(tmp_path: Path) -> None:
     recording = arm_rig(np.random.default_rng(0), 6.0, STREAMS[:1])
     for size in (0, 20_000):
-        write_mcap(recording, tmp_path / f"{size}.mcap", size)
+        write_mcap(recording, tmp_path / f"{size}.mcap", size, exposure=False)
     with (tmp_path / "0.mcap").open("rb") as file:
         summary = make_reader(file).get_summary()
         assert summary is not None

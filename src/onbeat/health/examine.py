@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from onbeat.errors import BadInput
+from onbeat.evidence.companions import with_exposures
 from onbeat.evidence.timeline import timeline
 from onbeat.health.check import Check, Evidence, Verdict
 from onbeat.health.facts import StreamFacts, stream_facts
@@ -72,7 +73,12 @@ def examine(
             names = _chosen(tuple(gathered.series), streams, recording)
             timelines = {name: timeline(gathered.series[name]) for name in names}
             facts = tuple(stream_facts(line) for line in timelines.values())
-        evidence = Evidence(recording, MappingProxyType(timelines))
+            exposures = {
+                name: timeline(series)
+                for name, series in gathered.series.items()
+                if name not in timelines and "exposure_ns" in (series.dtype.names or ())
+            }
+        evidence = Evidence(recording, MappingProxyType(with_exposures(timelines, exposures)))
         with progress("checking", len(checks)) as advance:
             verdicts = judge(evidence, checks, advance)
         return Examined(recording, facts, verdicts, gathered.damage, MappingProxyType(evidence.shared))

@@ -86,18 +86,19 @@ def offset(line: Timeline, origin_ns: int, stamps: NDArray[np.int64] | None = No
     return Offset(line, t, d if told is None else d - told, base, max(line.period_ns, 1.0) / 1e9, floor, follows)
 
 
-def _of_exposure(d: _Floats, exposure: _Floats) -> _Floats:
+def _of_exposure(d: _Floats, exposure: _Floats) -> _Floats | None:
     """Give the part of the offset that follows the exposure time: none, half or all of it, whichever is nearest to the slope.
 
     Beside short pieces, so that a clock that is slewed or flips meanwhile is none of it; where these cannot tell, the part is
-    taken that leaves the least change.
+    taken that leaves the least change. None where the slope is far beyond all of it: the exposure is in another unit than said.
     """
     moved = exposure - np.median(exposure)
     if not moved.any():
         return np.zeros(len(d))
     slope, half = exposure_slope(d * 1e9, exposure * 1e9, _FRAMES)
     if half < _TOLD:
-        return min(_SHARES, key=lambda share: abs(share - slope)) * moved
+        share = min(_SHARES, key=lambda one: abs(one - slope))
+        return share * moved if abs(share - slope) < 1 + half else None
     lag = max(len(d) // 30, 1)  # over which an exposure changes, and a line adds the same to all
 
     def unrest(part: _Floats) -> float:

@@ -149,6 +149,8 @@ def _ros(what: Description) -> tuple[Decoder, str]:
         if len(found) != 1 or found[0].part:
             return found
         (one,) = found
+        if one.exposure_ns is not None:  # said beside a frame, in a text or a field that a layout leaves out
+            return found
         if layouts is not None:
             layouts.learn(data, one)
         if one.kind in _MOVING:

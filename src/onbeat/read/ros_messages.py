@@ -4,6 +4,7 @@ The types are known by their last name: ``sensor_msgs/msg/Imu``, ``sensor_msgs/I
 same. Sources of the fields: the ROS common interfaces and the Foxglove schemas.
 """
 
+import json
 import re
 import struct
 import zlib
@@ -130,7 +131,9 @@ def samples(message: Any, type_name: str, topic: str = "") -> list[Content]:
     what, columns, values = found
     if what == "joints" and kind.startswith("JointState") and _ASKED.search(topic):
         what = "action"
-    return [_content(message, what, columns, values)]
+    one = _content(message, what, columns, values)
+    beside = _exposure_beside(message, kind)
+    return [one if beside is None else one._replace(exposure_ns=beside)]
 
 
 def _content(message: Any, kind: str, columns: tuple[str, ...] = (), values: tuple[float, ...] = (), part: str = "") -> Content:
@@ -186,6 +189,23 @@ def _exposure_ns(message: Any) -> int | None:
         if isinstance(value, int | float) and 0 <= value * scale <= _LATEST_NS:
             return int(value * scale)
     return None
+
+
+def _exposure_beside(message: Any, kind: str) -> int | None:
+    """Give the exposure that a driver says of a frame in a message beside it, ns; their unit is the microsecond.
+
+    RealSense's Metadata is JSON in a text; FLIR's and Spinnaker's ImageMetaData has a field.
+    """
+    if kind == "ImageMetaData":
+        return _exposure_ns({"exposure_us": field(message, "exposure_time")})
+    text = field(message, "json_data") if kind == "Metadata" else None
+    if not isinstance(text, str) or "actual_exposure" not in text:
+        return None
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return _exposure_ns({"exposure_us": told.get("actual_exposure")}) if isinstance(told, dict) else None
 
 
 # Motion
