@@ -18,6 +18,7 @@ from onbeat.errors import BadInput, OnbeatError
 from onbeat.health.examine import examine
 from onbeat.read.open import find_recordings, open_streams
 from onbeat.read.spool import gather
+from onbeat.read.streams import FIELDS, Batch, StreamInfo, StreamRecording, row_dtype
 from tests.read.test_umi_zarr import buffer
 from tests.read.test_zarr_arrays import zipped
 
@@ -291,3 +292,32 @@ def test_replay_buffers_that_were_changed(tmp_path: Path, packed: bool, data: st
         change_bytes(path, data)
     if path.is_file() or (path / "meta" / "episode_ends" / ".zarray").exists():
         judged(path)
+
+
+EXTREME = [0, 1, -1, 10**18, (1 << 62) - 1, 1 << 62, -(1 << 62), (1 << 63) - 1, -(1 << 63), -(1 << 63) + 1]
+VALUES = [0.0, 1e-320, 1e99, -1e99, 1.7e308, -1.7e308, np.finfo(np.float32).max, np.inf, -np.inf, np.nan]
+
+
+@given(data=st.data())
+@FUZZED
+def test_extremes_of_every_number(data: st.DataObject) -> None:
+    batches = []
+    for number in range(data.draw(st.integers(1, 3))):
+        kind = data.draw(st.sampled_from(["joints", "action", "pose", "rotation", "numbers", "image", "other"]))
+        fields = data.draw(st.sets(st.sampled_from(list(FIELDS)), min_size=1).filter({"stamp_ns", "log_ns"}.intersection))
+        width = {"pose": 7, "rotation": 3, "image": 0, "other": 0}.get(kind, 2)
+        n = data.draw(st.integers(1, 60))
+        rows = np.zeros(n, dtype=row_dtype(sorted(fields), width))
+        for name in fields:
+            rows[name] = np.arange(n) * data.draw(st.sampled_from([0, 1, 10**7, 10**9])) % (1 << 60)
+        for _ in range(data.draw(st.integers(0, 8))):
+            name, at = data.draw(st.sampled_from(rows.dtype.names or ())), data.draw(st.integers(0, n - 1))
+            if name == "value":
+                rows["value"][at, data.draw(st.integers(0, width - 1))] = data.draw(st.sampled_from(VALUES) | st.floats())
+            elif name != "digest":
+                rows[name][at] = data.draw(st.sampled_from(EXTREME))
+        info = StreamInfo(f"s{number}", kind, "", tuple(f"c{k}" for k in range(width)), data.draw(st.sampled_from([None, 100.0])))
+        batches.append(Batch(info, rows))
+    with suppress(OnbeatError):
+        for one in examine(StreamRecording(Path("x"), "test", lambda: iter(batches))).verdicts:
+            assert all(np.isfinite(figure.value) for figure in one.figures.values()), one

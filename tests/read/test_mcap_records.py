@@ -63,7 +63,7 @@ START = MAGIC + HEADER + CHANNEL + MESSAGE
         (record(15, bytes(4)), "ends early"),
         (END[:-1], "ends early"),
         (bytes(9), "has no record, only a zero,"),
-        (struct.pack("<BQ", 5, 2**62), "ends early"),
+        (HEADER + struct.pack("<BQ", 5, 2**62), "ends early"),
         (record(5, b"short"), "has a message that is too short"),
         (record(5, struct.pack("<HIQQ", 9, 0, 0, 0)), "has a message of channel 9"),
         (record(5, struct.pack("<HIQQ", 1, 0, 2**64 - 1, 0)), "has a message logged at 18446744073709551615 ns"),
@@ -101,23 +101,69 @@ def test_chunk_of_zeros_is_damage_at_its_first_byte() -> None:
         list(found.messages())
 
 
+def test_message_whose_length_leads_to_no_record_is_refused() -> None:
+    long = struct.pack("<BQ", 5, len(MESSAGE) - 9 + 3) + MESSAGE[9:]
+    found = records(START + long + MESSAGE * 3 + END)
+    messages = found.messages()
+    assert [next(messages).data for _ in range(4)] == [b"data"] * 4
+    with pytest.raises(Damaged, match=rf"29 bytes.*at byte {len(START)} of .* {len(long)} bytes from there on were passed over"):
+        next(messages)
+
+
+def test_length_that_leads_too_far_is_found_behind_it() -> None:
+    index = struct.pack("<BQ", 7, 500) + bytes(10)  # it has 10 bytes
+    found = records(START + index + chunk(MESSAGE) + chunk(MESSAGE * 50) + END)
+    messages = found.messages()
+    assert [next(messages).sequence for _ in range(52)] == [7] * 52
+    with pytest.raises(Damaged, match=rf"length leads to none at byte {len(START)} .* 52 messages .* 19 bytes from there on"):
+        next(messages)
+
+
+def test_messages_of_a_channel_that_nothing_introduces_cost_themselves_only() -> None:
+    other = record(5, struct.pack("<HIQQ", 9, 0, 0, 0))
+    messages = records(START + chunk(MESSAGE + other + MESSAGE + other) + chunk(other + MESSAGE) + END).messages()
+    assert [next(messages).channel for _ in range(4)] == [1] * 4
+    with pytest.raises(Damaged, match=r"of channel 9.*44 bytes from there on were passed over.*and 22 bytes in 1 other place"):
+        next(messages)
+
+
+def test_channel_of_a_damaged_chunk_is_taken_from_the_summary() -> None:
+    before = MAGIC + HEADER + chunk(CHANNEL + MESSAGE, crc=5) + chunk(MESSAGE * 2) + record(15, bytes(4))
+    content = before + CHANNEL + record(2, struct.pack("<QQI", len(before), 0, 0)) + MAGIC
+    messages = records(content).messages()
+    assert [next(messages).data for _ in range(2)] == [b"data"] * 2
+    with pytest.raises(Damaged, match=r"checksum.*2 messages.*passed over, before log time 1\.500 s"):
+        next(messages)
+
+
 class Sparse(BytesIO):
     """A file with a hole: so many zeros after its first bytes, which no test has to hold."""
 
     def __init__(self, before: bytes, hole: int, after: bytes) -> None:
-        super().__init__(before)
-        self.hole, self.after = hole, after
-        self.longest = 0
+        super().__init__()
+        self.parts = ((0, before), (len(before) + hole, after))
+        self.at = self.longest = 0
+
+    def seek(self, at: int, whence: int = 0) -> int:
+        assert whence == 0
+        self.at = at
+        return at
+
+    def tell(self) -> int:
+        return self.at
 
     def read(self, size: int | None = -1) -> bytes:
         assert size is not None
+        end = self.parts[1][0] + len(self.parts[1][1])
+        size = end - self.at if size < 0 else max(min(size, end - self.at), 0)
         self.longest = max(self.longest, size)
-        data = super().read(size)
-        zeros = min(size - len(data), self.hole)
-        self.hole -= zeros
-        rest = size - len(data) - zeros
-        data, self.after = data + bytes(zeros) + self.after[:rest], self.after[rest:]
-        return data
+        out = bytearray(size)
+        for begin, data in self.parts:
+            first, last = max(begin, self.at), min(begin + len(data), self.at + size)
+            if first < last:
+                out[first - self.at : last - self.at] = data[first - begin : last - begin]
+        self.at += size
+        return bytes(out)
 
 
 def test_attachment_longer_than_memory_should_hold_is_passed_over() -> None:

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.errors import BadInput, Damaged
-from onbeat.read.streams import StreamInfo, StreamRecording
+from onbeat.read.streams import Batch, StreamInfo, StreamRecording
 
 __all__ = ("Gathered", "Series", "gather")
 
 _IN_MEMORY = 2_000_000  # bytes of one stream
+_FAR = 1 << 62  # ns are 146 years: up to there the difference of two instants is an int64
+_HUGE = 1e100  # no sensor gives that, and its square is still a float
 
 
 class Series:
@@ -102,20 +104,64 @@ def gather(recording: StreamRecording, advance: Callable[[int], None] = lambda r
     """
     series: dict[str, Series] = {}
     damage = ""
+    doubts: dict[tuple[str, str], int] = {}
     with ExitStack() as undo:
         undo.callback(_close, series)
         try:
             for batch in recording.read():
-                if len(batch.rows):
-                    one = series.setdefault(batch.info.name, Series(batch.info, batch.rows.dtype))
-                    one.append(batch.rows)
-                    advance(len(batch.rows))
+                if len(rows := _credible(batch, doubts)):
+                    one = series.setdefault(batch.info.name, Series(batch.info, rows.dtype))
+                    one.append(rows)
+                    advance(len(rows))
         except Damaged as error:
             if not series:
                 raise
             damage = str(error)
+        if doubts:
+            damage = "; ".join(filter(None, [damage, _said(recording, doubts)]))
+            if not series:
+                raise Damaged(damage)
         undo.pop_all()
     return Gathered(recording, MappingProxyType(series), damage)
+
+
+def _credible(batch: Batch, doubts: dict[tuple[str, str], int]) -> NDArray[Any]:
+    """Leave out rows with a whole number that no clock or counter reaches, and take values that no sensor gives as missing.
+
+    Args:
+        batch: As read.
+        doubts: Counts what was found, by stream and field.
+    """
+    rows = batch.rows
+    keep = np.ones(len(rows), dtype=bool)
+    for name in ("stamp_ns", "log_ns", "seq", "exposure_ns", "segment"):
+        if name in (rows.dtype.names or ()):
+            far = (rows[name] >= _FAR) | (rows[name] <= -_FAR)
+            if far.any():
+                key = batch.info.name, name
+                doubts[key] = doubts.get(key, 0) + int(far.sum())
+                keep &= ~far
+    if not keep.all():
+        rows = rows[keep]
+    if "value" in (rows.dtype.names or ()):
+        huge = np.abs(rows["value"]) > _HUGE
+        if huge.any():
+            finite = int(np.isfinite(rows["value"][huge]).sum())  # infinite says "out of range"
+            if finite:
+                key = batch.info.name, "value"
+                doubts[key] = doubts.get(key, 0) + finite
+            rows = rows.copy()
+            rows["value"][huge] = np.nan
+    return rows
+
+
+def _said(recording: StreamRecording, doubts: Mapping[tuple[str, str], int]) -> str:
+    (stream, name), count = next(iter(doubts.items()))
+    what = f"{count} value(s) beyond {_HUGE:g}, which no sensor gives: they were taken as missing"
+    if name != "value":
+        what = f"{name} beyond 2^62 in {count} row(s), which were left out"
+    more = f", and so do {len(doubts) - 1} more streams or fields" if len(doubts) > 1 else ""
+    return f"{recording.path}: stream {stream!r} has {what}{more}; look at what wrote them"
 
 
 def _close(series: Mapping[str, Series]) -> None:
