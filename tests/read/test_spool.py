@@ -58,3 +58,34 @@ def test_what_could_be_read_of_a_damaged_file_is_kept_and_the_damage_said() -> N
 def test_a_file_of_which_nothing_could_be_read_is_refused() -> None:
     with pytest.raises(Damaged, match="byte 17"):
         gather(recording(False))
+
+
+def extreme(**changes: tuple[int, float]) -> StreamRecording:
+    made = rows(0, 8)
+    for name, (row, value) in changes.items():
+        made[name][row] = value
+    return StreamRecording(Path("x.npz"), "npz", lambda: iter([Batch(INFO, made)]))
+
+
+@pytest.mark.parametrize("value", [1 << 62, -(1 << 62), (1 << 63) - 1, -(1 << 63)])
+def test_number_that_no_clock_reaches_costs_its_row(value: int) -> None:
+    with gather(extreme(stamp_ns=(3, value), seq=(5, value))) as gathered:
+        assert gathered.series["imu"].rows()["seq"].tolist() == [0, 1, 2, 4, 6, 7]
+        said = "x.npz: stream 'imu' has stamp_ns beyond 2^62 in 1 row(s), which were left out, and so do 1 more streams or fields"
+        assert gathered.damage.startswith(said)
+
+
+def test_value_that_no_sensor_gives_is_missing() -> None:
+    with gather(extreme(value=(3, 1.7e308))) as gathered:
+        assert np.isnan(gathered.series["imu"].rows()["value"][3]).all()
+        assert "value(s) beyond 1e+100, which no sensor gives" in gathered.damage
+    with gather(extreme(value=(3, np.inf))) as gathered:
+        assert np.isnan(gathered.series["imu"].rows()["value"][3]).all()
+        assert gathered.damage == ""
+
+
+def test_recording_of_such_numbers_alone_is_refused() -> None:
+    only = np.zeros(2, DTYPE)
+    only["stamp_ns"] = -(1 << 63)
+    with pytest.raises(Damaged, match="in 2 row"):
+        gather(StreamRecording(Path("x.npz"), "npz", lambda: iter([Batch(INFO, only)])))

@@ -44,6 +44,8 @@ def leaves(line: Timeline) -> list[Leave]:
         return []
     period = line.period_ns
     steps = line.intervals_ns().astype(np.float64)
+    if not len(steps):
+        return []
     jitter = spread(steps)
     even = np.abs(steps - period) < 0.1 * period
     if jitter > 0.05 * period or even.mean() < 0.8:

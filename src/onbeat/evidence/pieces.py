@@ -76,7 +76,7 @@ def fit(columns: Sequence[_Floats], y: _Floats, noise: float, places: int = 0) -
         places: How many parameters were spent on the columns themselves.
     """
     x = np.column_stack(columns)
-    scale = np.maximum(np.abs(x).max(axis=0), 1e-300)
+    scale = np.maximum(np.abs(x).max(axis=0), 1e-150)  # whose square is a float, too
     x = x / scale
     weight = np.ones(len(y))
     theta = np.zeros(x.shape[1])

@@ -133,7 +133,8 @@ def _decide(t: _Floats, y: _Floats, noise: float, t0: float, spans: list[tuple[f
     bend = fit([one, middle, middle**2], y, noise)
     plain: list[tuple[str, Fit]] = [("constant", level), ("line", line), ("bend", bend)]
     plain.append(("bend", fit([one, middle, middle**2, middle**3], y, noise)))
-    plain += [("bend", fit([one, t, np.exp(-t / (share * t[-1]))], y, noise, places=1)) for share in (0.08, 0.15, 0.3, 0.6)]
+    span = max(t[-1], t[-1] - t[0])  # a stream's own times may end before the origin
+    plain += [("bend", fit([one, t, np.exp(-t / (share * span))], y, noise, places=1)) for share in (0.08, 0.15, 0.3, 0.6)]
     broken: list[tuple[Fit, list[float], list[float]]] = []
     cuts = [(a + b) / 2 for a, b in spans]
     if cuts:

@@ -78,7 +78,8 @@ def motion_between(timeline: Timeline, span: Span) -> Motion | None:
     if timeline.info.kind not in MOVING or "value" not in (timeline.series.dtype.names or ()):
         return None
     inside = (timeline.t_ns >= span.first_ns) & (timeline.t_ns <= span.last_ns)
-    if span.segment is not None:
+    segmented = span.segment is not None and timeline.has("segment")
+    if segmented:
         inside &= timeline.rows["segment"] == span.segment
     hits = np.flatnonzero(inside)
     if not len(hits):
@@ -89,7 +90,7 @@ def motion_between(timeline: Timeline, span: Span) -> Motion | None:
     rows = timeline.series.rows(first, last)
     stamps = rows["stamp_ns" if timeline.has("stamp_ns") else "log_ns"]
     wanted = (stamps >= span.first_ns) & (stamps <= span.last_ns)
-    if span.segment is not None:
+    if segmented:
         wanted &= rows["segment"] == span.segment
     return motion_of(timeline.info.kind, stamps[wanted], rows["value"][wanted])
 

@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import prod
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,6 +195,14 @@ def _instants(values: NDArray[Any], scale: int) -> tuple[NDArray[np.int64], NDAr
 
 
 def _read(file: ArrayFile, plans: Sequence[_Plan]) -> Iterator[Batch]:
+    with file.opened() as archive:
+        damage = yield from _plans_read(file, archive, plans)
+    if damage:
+        raise Damaged("; ".join(damage[:3]))
+
+
+def _plans_read(file: ArrayFile, archive: ZipFile, plans: Sequence[_Plan]) -> Generator[Batch, None, list[str]]:
+    """Give the rows of all streams, and then what could not be read."""
     damage: list[str] = []
     for plan in plans:
         digested = plan.data is not None and not plan.info.columns
@@ -203,7 +212,7 @@ def _read(file: ArrayFile, plans: Sequence[_Plan]) -> Iterator[Batch]:
         names = [*(one.name for one in plan.times.values()), *plan.counts.values(), *([plan.data.name] if plan.data else [])]
         bad, first, done = 0, -1, 0
         try:
-            for blocks in zip(*(file.blocks(name, size) for name in names), strict=True):
+            for blocks in zip(*(file.blocks(name, size, archive) for name in names), strict=True):
                 n = len(blocks[0])
                 parts = dict(zip([*plan.times, *plan.counts, "data"], blocks, strict=False))
                 rows, good = np.zeros(n, dtype=dtype), np.ones(n, dtype=bool)
@@ -233,8 +242,7 @@ def _read(file: ArrayFile, plans: Sequence[_Plan]) -> Iterator[Batch]:
                 + (f", and in {bad - 1} more" if bad > 1 else "")
                 + f"; the other {done - bad} rows were read; remove the rows that were not measured"
             )
-    if damage:
-        raise Damaged("; ".join(damage[:3]))
+    return damage
 
 
 def _digest(row: NDArray[Any]) -> int:

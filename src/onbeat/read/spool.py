@@ -138,8 +138,7 @@ def _credible(batch: Batch, doubts: dict[tuple[str, str], int]) -> NDArray[Any]:
         if name in (rows.dtype.names or ()):
             far = (rows[name] >= _FAR) | (rows[name] <= -_FAR)
             if far.any():
-                key = batch.info.name, name
-                doubts[key] = doubts.get(key, 0) + int(far.sum())
+                doubts[batch.info.name, name] = doubts.get((batch.info.name, name), 0) + int(far.sum())
                 keep &= ~far
     if not keep.all():
         rows = rows[keep]
@@ -148,8 +147,7 @@ def _credible(batch: Batch, doubts: dict[tuple[str, str], int]) -> NDArray[Any]:
         if huge.any():
             finite = int(np.isfinite(rows["value"][huge]).sum())  # infinite says "out of range"
             if finite:
-                key = batch.info.name, "value"
-                doubts[key] = doubts.get(key, 0) + finite
+                doubts[batch.info.name, "value"] = doubts.get((batch.info.name, "value"), 0) + finite
             rows = rows.copy()
             rows["value"][huge] = np.nan
     return rows

@@ -4,7 +4,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -88,12 +88,22 @@ class ArrayFile:
             values: NDArray[Any] = _npy.read_array(member, allow_pickle=False)
         return values
 
-    def blocks(self, name: str, rows: int) -> Iterator[NDArray[Any]]:
+    def opened(self) -> zipfile.ZipFile:
+        """Open the file for `blocks` of many arrays: its list of arrays is then read once and not for each.
+
+        Raises:
+            BadInput: it is damaged, or is no longer there.
+        """
+        with _refusing(self.path):
+            return zipfile.ZipFile(self.path)
+
+    def blocks(self, name: str, rows: int, archive: zipfile.ZipFile | None = None) -> Iterator[NDArray[Any]]:
         """Read an array some rows at a time: memory stays that of a block, unless it was saved in the order of Fortran.
 
         Args:
             name: The array; it has at least one axis.
             rows: So many entries of the first axis at a time, >= 1.
+            archive: The file as `opened` gives it; None to open it for this array alone.
 
         Raises:
             BadInput: there is none, it holds objects, or the file is damaged there.
@@ -101,7 +111,10 @@ class ArrayFile:
         head = self.head(name)
         if head.kind == "O" or not head.shape:
             raise BadInput(f"{self.path}: {head} cannot be read row by row; save it as plain numbers, a row for each sample")
-        with _refusing(self.path), zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as member:
+        with ExitStack() as stack:
+            stack.enter_context(_refusing(self.path))
+            archive = archive or stack.enter_context(zipfile.ZipFile(self.path))
+            member = stack.enter_context(archive.open(f"{name}.npy"))
             shape, dtype, ordered = _read_head(member)
             size = prod(shape[1:]) * dtype.itemsize
             if (needed := size if ordered else size * shape[0]) > _AT_ONCE:
