@@ -106,6 +106,7 @@ def test_options_reach_the_command_and_its_code_comes_back(fake: types.ModuleTyp
         (["zzz"], "no command 'zzz'; see: onbeat --help"),
         (["--versoin"], "no option '--versoin'; did you mean '--version'?"),
         (["work", "a", "--sped", "2"], "no option '--sped'; did you mean '--speed'?"),
+        (["work", "a", "--port", "2"], "no option '--port'; see: onbeat work --help"),
         (["work", "a", "--zzzzzzz"], "no option '--zzzzzzz'; see: onbeat work --help"),
     ],
 )
@@ -114,6 +115,11 @@ def test_unknown_words_get_the_nearest(
 ) -> None:
     assert main(arguments) == 2
     assert one_sentence(capsys) == sentence
+
+
+def test_a_wrong_use_of_a_command_of_two_words_leads_to_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["clock", "status", "--zzzzzzz"]) == 2
+    assert one_sentence(capsys) == "no option '--zzzzzzz'; see: onbeat clock status --help"
 
 
 @pytest.mark.parametrize("arguments", [["work"], ["work", "a", "b"], ["work", "a", "--speed", "fast"], ["work", "a", "--speed"]])

@@ -163,7 +163,8 @@ def _run(entry: Entry, arguments: list[str]) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # only typer's usage errors have one
             raise
-        return _fail(_usage_sentence(error, f"{program} --help"))
+        context = getattr(error, "ctx", None)
+        return _fail(_usage_sentence(error, f"{context.command_path if context else program} --help"))
     return code if isinstance(code, int) else GOOD
 
 
@@ -216,8 +217,10 @@ def _complain(sentence: str) -> None:
 
 
 def _unknown(kind: str, name: str, known: Sequence[str], more: str) -> str:
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"no {kind} {name!r}; " + (f"did you mean {near[0]!r}?" if near else f"see: {more}")
+    # Without the dashes, which would make any two short options alike.
+    words = {each.lstrip("-"): each for each in known}
+    near = get_close_matches(name.lstrip("-"), words, n=1, cutoff=0.5)
+    return f"no {kind} {name!r}; " + (f"did you mean {words[near[0]]!r}?" if near else f"see: {more}")
 
 
 def _usage_sentence(error: Any, more: str) -> str:
