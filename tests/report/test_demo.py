@@ -66,6 +66,12 @@ def test_yaml_of_the_rig_holds_what_was_measured(run: tuple[Story, Path, list[st
         assert provenance.n == each.result.n
 
 
+def test_rig_that_is_left_is_the_one_that_was_measured(run: tuple[Story, Path, list[str]]) -> None:
+    _, folder, _ = run
+    modules = load_rig_config(folder / "rig" / "rig.yaml").modules
+    assert {name: dict(module.params) for name, module in modules.items()} == {name: {"seed": SEED} for name in modules}
+
+
 def test_recording_holds_readings_decisions_and_cycles(run: tuple[Story, Path, list[str]]) -> None:
     recording = read_recording(run[1] / "recording.mcap")
     assert recording.complete

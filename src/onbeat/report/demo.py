@@ -24,6 +24,7 @@ from onbeat.calibrate.procedure import (
 from onbeat.capture.blob import detect_cup
 from onbeat.clock import Clock, ManualClock, SystemClock
 from onbeat.device import Device, ModuleConfig
+from onbeat.device.config import load_rig_config
 from onbeat.device.load import copy_rig, simulated_rig_path
 from onbeat.device.simulated import World
 from onbeat.errors import OnbeatError
@@ -101,6 +102,7 @@ def run_demo(options: DemoOptions, folder: Path, date: str, host: str, tell: Cal
     cup = Playback(demonstration.cup)
     world = World(options.seed, clock, cup, fast=options.fast)
     rig_path = copy_rig(simulated_rig_path(), folder / "rig")
+    _say_which_rig(rig_path, options.seed)
     devices: dict[str, Device] = {"arm": world.arm, "gripper": world.gripper, "camera": world.camera}
     recorder = Recorder(folder / "recording.mcap", clock.id, threaded=not options.fast)
     with recorder, load_rig(rig_path, clock, devices) as rig:
@@ -125,6 +127,16 @@ def run_demo(options: DemoOptions, folder: Path, date: str, host: str, tell: Cal
         {"date": date, "host": host},
         cycles,
     )
+
+
+def _say_which_rig(rig_path: Path, seed: int) -> None:
+    """Name the seed in each module's file, so that whoever loads the folder gets the rig that its figures were measured on."""
+    if seed == 0:  # as without
+        return
+    for module in load_rig_config(rig_path).modules.values():
+        if module.path is not None:
+            text = module.path.read_text(encoding="utf-8")
+            module.path.write_text(f"{text}\nparams: {{seed: {seed}}}  # which simulated rig\n", encoding="utf-8")
 
 
 class _Stage:
