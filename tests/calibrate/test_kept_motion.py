@@ -59,7 +59,7 @@ def test_files_that_are_something_else(kept: Path) -> None:
     ("name", "value", "says"),
     [
         ("0_command", np.zeros(3), "joint 0 has stamps without values"),
-        ("0_words", np.array(["wobble", "sample", "False", "", ""]), "joint 0 was moved by 'wobble' with stamps 'sample'"),
+        ("0_words", np.array(["wobble", "sample", "", ""]), "joint 0 was moved by 'wobble' with stamps 'sample'"),
         ("0_sent_ns", np.array(["x"]), "should be a row of numbers"),
     ],
 )

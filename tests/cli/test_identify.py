@@ -130,7 +130,7 @@ def test_device_in_real_time_is_moved_after_a_yes(tmp_path: Path, capsys: pytest
     assert "axis is going to move, each joint around where it stands" in err
     assert "joint 0: up to 0.0" in err
     (found,) = json.loads(out)["joints"]
-    assert (found["stamps"], found["biased"]) == ("mapped", True)
+    assert (found["stamps"], found["biased"]) == ("one-way", True)
     # A read that a busy machine holds up is late by itself; the map takes the fastest ones.
     assert found["l_eff"]["value"] == pytest.approx(0.002 + 0.004 + 0.02 + 0.0005, abs=0.002)
     assert "axis:" in rig.read_text()
@@ -144,11 +144,11 @@ def test_box_behind_sockets_with_a_clock_of_its_own(tmp_path: Path, capsys: pyte
     )
     assert identify("rig.yaml", "--yes", "--json", *REAL) == 0
     (found,) = json.loads(capsys.readouterr().out)["joints"]
-    assert found["stamps"] == "mapped"
+    assert found["stamps"] == "one-way"
     assert "on its own clock 'box', which was mapped by" in found["remarks"][0]
     # What a busy machine adds on the way to the box is a delay, too.
     assert found["l_eff"]["value"] == pytest.approx(0.002 + 0.006 + 0.02, abs=0.003)
-    assert load_rig_config(tmp_path / "rig.yaml").modules["box"].plant[0].stamps == "mapped"
+    assert load_rig_config(tmp_path / "rig.yaml").modules["box"].plant[0].stamps == "one-way"
 
 
 def test_robot_that_nobody_watches_is_not_moved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,9 +7,9 @@ from onbeat.device.agreement import lead_agreement
 from onbeat.device.config import KnownPlant
 
 
-def known(l_eff: float, ci95: float | None = 0.0005) -> KnownPlant:
+def known(l_eff: float, ci95: float | None = 0.0005, stamps: str = "sample") -> KnownPlant:
     provenance = Provenance("measured", l_eff, ci95)
-    return KnownPlant(l_eff, None, None, None, None, 1.0, 0.001, 1.0, "sample", "sines", provenance)
+    return KnownPlant(l_eff, None, None, None, None, 1.0, 0.001, 1.0, stamps, "sines", provenance)
 
 
 def config(action_latency: float = 0.0, **changes: Any) -> ModuleConfig:
@@ -53,3 +53,20 @@ def test_lead_that_was_not_measured_has_nothing_to_say(source: str, says: str) -
     assert found.agrees is None
     assert says in found.sentence
     assert found.sentence.endswith("write action_latency: 0.1000 by hand")
+
+
+def test_figure_that_is_only_known_to_be_less() -> None:
+    for stamps in ("one-way", "receipt"):
+        above = lead_agreement(config(0.1, provenance=measured(0.1), plant={0: known(0.104, stamps=stamps)}))
+        below = lead_agreement(config(0.1, provenance=measured(0.1), plant={0: known(0.09, stamps=stamps)}))
+        alone = lead_agreement(config(), {0: known(0.09, stamps=stamps)})
+        assert above is not None
+        assert above.agrees is None
+        assert "l_eff is at most 104.00 ms" in above.sentence
+        assert above.sentence.endswith(
+            "which does not say whether action_latency 100.00 ms +- 1.20 ms is right; measure receive_latency"
+        )
+        assert below is not None
+        assert below.agrees is False
+        assert alone is not None
+        assert "by hand" not in alone.sentence

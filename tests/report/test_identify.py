@@ -51,7 +51,8 @@ def test_two_joints_share_their_remarks() -> None:
 
 def test_bias_is_in_the_verdict() -> None:
     made = report(joint("none", 2e-5))
-    assert made.verdict().endswith("at most: the stamps add a delay that is not known")
+    assert made.verdict().startswith("joint 0 of axis is at most 5")
+    assert made.verdict().endswith(" ms behind what is sent: the stamps add a delay that is not known")
     assert any("the driver answers from its memory" in line for line in made.remarks())
 
 

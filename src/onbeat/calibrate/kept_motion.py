@@ -63,7 +63,7 @@ def keep_motion(path: Path, module: ModuleConfig, unit: str, rig: Path, joints: 
             f"{joint.joint}_tones_hz": np.array(motion.tones_hz),
             f"{joint.joint}_step_ns": np.array([motion.step_ns], dtype=np.int64),
             f"{joint.joint}_ci95_s": np.array([samples.ci95_s]),
-            f"{joint.joint}_words": np.array([motion.motion, samples.kind, str(samples.biased), samples.remark, joint.unsent]),
+            f"{joint.joint}_words": np.array([motion.motion, samples.kind, samples.remark, joint.unsent]),
         }
     np.savez_compressed(path, **held)
 
@@ -99,7 +99,7 @@ def read_joint(kept: KeptMotion, joint: int) -> JointMotion:
     columns = {name: _numbers(kept.arrays, f"{joint}_{name}") for name in ("sent_ns", "command", "t_ns", "measured", "offsets")}
     if len(columns["sent_ns"]) != len(columns["command"]) or len(columns["t_ns"]) != len(columns["measured"]):
         raise BadInput(f"{kept.arrays.path}: joint {joint} has stamps without values; copy the file again")
-    motion_word, stamps_word, biased, remark, unsent = _words(kept.arrays, f"{joint}_words", 5)
+    motion_word, stamps_word, remark, unsent = _words(kept.arrays, f"{joint}_words", 4)
     motion = next((motion for motion in MOTIONS if motion == motion_word), None)
     stamps = next((kind for kind in STAMP_KINDS if kind == stamps_word), None)
     if motion is None or stamps is None:
@@ -118,7 +118,6 @@ def read_joint(kept: KeptMotion, joint: int) -> JointMotion:
             columns["measured"].astype(np.float64)[:, None],
             stamps,
             float(_numbers(kept.arrays, f"{joint}_ci95_s")[0]),
-            biased == "True",
             remark,
         ),
         unsent,

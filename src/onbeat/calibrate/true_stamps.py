@@ -16,7 +16,7 @@ from onbeat.units import to_ns
 
 __all__ = ("STAMP_KINDS", "StampKind", "TrueStamps", "true_stamps")
 
-StampKind = Literal["sample", "mapped", "corrected", "receipt"]
+StampKind = Literal["sample", "mapped", "one-way", "corrected", "receipt"]
 STAMP_KINDS: tuple[StampKind, ...] = get_args(StampKind)
 
 # No wire answers faster: a read that does was answered from the driver's memory.
@@ -31,10 +31,10 @@ class TrueStamps:
     Args:
         t_ns: On the rig's clock, increasing. Shape (n,).
         values: Shape (n, width).
-        kind: "sample": the device says so on the rig's clock; "mapped": on a clock of its own, which was mapped; "corrected": a
-            receive_latency was taken off the receipt; "receipt": nothing was.
+        kind: "sample": the device says so on the rig's clock; "mapped": on a clock of its own, which was mapped; "one-way": the
+            same, but what the fastest message took is not known; "corrected": a receive_latency was taken off the receipt;
+            "receipt": nothing was.
         ci95_s: Half-width of the 95 % interval of what all stamps are off by together, s; 0 where it is not known.
-        biased: Whether the stamps are late by something that is not known: a delay that is measured with them is too large.
         remark: What the stamps rest on, one sentence without its full stop.
     """
 
@@ -42,8 +42,12 @@ class TrueStamps:
     values: NDArray[np.float64]
     kind: StampKind
     ci95_s: float
-    biased: bool
     remark: str
+
+    @property
+    def biased(self) -> bool:
+        """Whether the stamps are late by something that is not known: a delay that is measured with them is too large."""
+        return self.kind in ("one-way", "receipt")
 
 
 def true_stamps(readings: Sequence[Reading], config: ModuleConfig, cached_share: float = 0.0) -> TrueStamps:
@@ -70,8 +74,8 @@ def true_stamps(readings: Sequence[Reading], config: ModuleConfig, cached_share:
     if all(sample_ns is None for sample_ns in stamped):
         latency_s, ci95_s, origin = _latency(config, begin_ns, receive_ns, cached_share)
         if latency_s is None:
-            return TrueStamps(receive_ns, values, "receipt", 0.0, True, origin)
-        return TrueStamps(receive_ns - to_ns(latency_s), values, "corrected", ci95_s, False, origin)
+            return TrueStamps(receive_ns, values, "receipt", 0.0, origin)
+        return TrueStamps(receive_ns - to_ns(latency_s), values, "corrected", ci95_s, origin)
     if any(sample_ns is None for sample_ns in stamped):
         raise BadInput(f"module {config.name!r} stamps {len(stamped) - stamped.count(None)} of {len(stamped)} samples; stamp all")
     sample_ns = np.array(stamped, dtype=np.int64)
@@ -83,7 +87,7 @@ def true_stamps(readings: Sequence[Reading], config: ModuleConfig, cached_share:
     newer = np.concatenate([[True], sample_ns[1:] > np.maximum.accumulate(sample_ns)[:-1]])
     sample_ns, receive_ns, values = sample_ns[newer], receive_ns[newer], values[newer]
     if not clock:
-        return TrueStamps(sample_ns, values, "sample", 0.0, False, "the device stamps its samples on the rig's clock")
+        return TrueStamps(sample_ns, values, "sample", 0.0, "the device stamps its samples on the rig's clock")
     mapped = _map(clock, readings[0].stamp.clock, sample_ns, receive_ns)
     t_ns = np.asarray(mapped.to_target_ns(sample_ns), dtype=np.int64)
     above_s = float((receive_ns - t_ns).mean()) * 1e-9
@@ -98,11 +102,11 @@ def true_stamps(readings: Sequence[Reading], config: ModuleConfig, cached_share:
             why = (
                 f"receive_latency {measured[0] * 1e3:.2f} ms is less than they vary by ({above_s * 1e3:.2f} ms); measure it anew"
             )
-        return TrueStamps(t_ns, values, "mapped", 0.0, True, f"{told}; {why}")
+        return TrueStamps(t_ns, values, "one-way", 0.0, f"{told}; {why}")
     latency_s, ci95_s, origin = measured
     floor_ns = to_ns(latency_s - above_s)
     remark = f"{told}; the fastest took {floor_ns * 1e-6:.2f} ms, by {origin}"
-    return TrueStamps(t_ns - floor_ns, values, "mapped", ci95_s, False, remark)
+    return TrueStamps(t_ns - floor_ns, values, "mapped", ci95_s, remark)
 
 
 def _measured(config: ModuleConfig) -> tuple[float, float, str] | None:

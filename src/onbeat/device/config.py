@@ -59,7 +59,7 @@ class KnownPlant:
         dead_time_ci95, lag_ci95: Half-widths of their 95 % intervals, s.
         gain, gain_ci95: Motion over command.
         chi2_dof: Distance from a dead time and a lag; about 1 where that is all there is.
-        stamps: What the samples' stamps were: "sample", "mapped", "corrected" or "receipt"; with the last, l_eff is too large.
+        stamps: What the samples' stamps were: "sample", "mapped", "one-way", "corrected" or "receipt".
         motion: "sines", "multisine" or "chirp".
         provenance: Of l_eff; its ci95 is l_eff's.
     """
@@ -75,6 +75,11 @@ class KnownPlant:
     stamps: str
     motion: str
     provenance: Provenance
+
+    @property
+    def biased(self) -> bool:
+        """Whether l_eff contains a delay of the stamps that is not known: it is that at most."""
+        return self.stamps in ("one-way", "receipt")
 
 
 @dataclass(frozen=True, slots=True)

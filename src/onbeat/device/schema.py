@@ -56,8 +56,8 @@ class PlantBlock(_Keys):
     gain: Positive = Field(description="motion over command")
     gain_ci95: NotNegative = Field(description="half-width of its 95 % interval")
     chi2_dof: NotNegative = Field(description="distance from a dead time and a lag: about 1 where that is all there is")
-    stamps: Literal["sample", "mapped", "corrected", "receipt"] = Field(
-        description="of the samples: by the device, by its own clock and mapped, receive_latency taken off, or of receipt"
+    stamps: Literal["sample", "mapped", "one-way", "corrected", "receipt"] = Field(
+        description="of the samples; docs/identify.md says what each is worth"
     )
     motion: Literal["sines", "multisine", "chirp"] = Field(description="how the joint was moved")
     provenance: ProvenanceBlock = Field(description="where l_eff comes from; written by onbeat identify")

@@ -58,6 +58,12 @@ class IdentifyReport:
                 return f"joint {one.joint} of {name} could not be identified: {one.plant.reason}"
             return f"none of {len(self.joints)} joints of {name} could be identified: joint {one.joint}: {one.plant.reason}"
         values = [joint.plant.l_eff.value or 0.0 for joint in told]
+        if any(joint.biased for joint in told):
+            who = f"joint {told[0].joint}" if len(self.joints) == 1 else f"{len(told)} of {len(self.joints)} joints"
+            verb = "is" if len(self.joints) == 1 else "are"
+            return (
+                f"{who} of {name} {verb} at most {_ms(max(values))} behind what is sent: the stamps add a delay that is not known"
+            )
         if len(self.joints) == 1:
             l_eff = told[0].plant.l_eff
             low_s, high_s = values[0] - (l_eff.ci95 or 0.0), values[0] + (l_eff.ci95 or 0.0)
@@ -67,8 +73,7 @@ class IdentifyReport:
         else:
             count = f"{len(told)} joints" if not self.refused else f"{len(told)} of {len(self.joints)} joints"
             head = f"{count} of {name} were identified; they are {_ms(min(values))} to {_ms(max(values))} behind what is sent"
-        too_large = ", at most: the stamps add a delay that is not known" if any(joint.biased for joint in told) else ""
-        return f"{head}{too_large}"
+        return head
 
     def remarks(self) -> list[str]:
         """Say what goes with it: agreement, what was refused, what the figures rest on, what was written."""
@@ -257,7 +262,7 @@ def _numbers(result: CalibrationResult) -> dict[str, Any]:
 
 
 def _pair(result: CalibrationResult) -> tuple[str, str]:
-    return (_ms(result.value or 0.0), f"± {_ms(result.ci95 or 0.0)}") if result.accepted else ("", "")
+    return (_ms(result.value or 0.0), f"± {_half(result.ci95 or 0.0)}") if result.accepted else ("", "")
 
 
 def _both(result: CalibrationResult) -> str:
@@ -266,6 +271,11 @@ def _both(result: CalibrationResult) -> str:
 
 def _ms(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms"
+
+
+def _half(seconds: float) -> str:
+    """Write half of an interval: never as nothing."""
+    return _ms(seconds) if seconds >= 5e-6 else f"{seconds * 1e3:.1g} ms"
 
 
 def _sentence(text: str) -> str:
