@@ -114,8 +114,9 @@ def run(
         keep_motion(
             folder.path(MOTION_FILE), target.config, target.info.unit, _final(folder, path), [joint.moved for joint in found]
         )
-        written = _write(target.config, found, folder) if write else None
-        run = {"wall_s": (wall.now_ns() - start_ns) / 1e9, "fast": fast}
+        now = _now()
+        written = _write(target.config, found, folder, now) if write else None
+        run = {**now, "wall_s": (wall.now_ns() - start_ns) / 1e9, "fast": fast}
         report, document = _report(folder, target.config, target.info.unit, _final(folder, path), found, written, run)
     return _tell(terminal, report, document)
 
@@ -134,7 +135,7 @@ def _again(terminal: Terminal, path: Path, joints: list[int] | None, tones: list
         if tones:
             moved = [replace(each, excitation=replace(each.excitation, tones_hz=tuple(tones))) for each in moved]
         found = [identify_joint(each) for each in moved]
-        run = {"motion": str(kept.arrays.path)}
+        run = {**_now(), "motion": str(kept.arrays.path)}
         report, document = _report(folder, kept.module, kept.unit, kept.rig, found, None, run)
     return _tell(terminal, report, document)
 
@@ -208,7 +209,7 @@ def _move(terminal: Terminal, rig: "Rig", name: str, motions: "dict[int, Excitat
     return found
 
 
-def _write(config: "ModuleConfig", found: "list[JointPlant]", folder: "RunFolder") -> Path | None:
+def _write(config: "ModuleConfig", found: "list[JointPlant]", folder: "RunFolder", now: dict[str, str]) -> Path | None:
     """Write the plants beside the hardware; gives the file, or None where there was nothing to write."""
     from onbeat.calibrate.files import write_plant
     from onbeat.calibrate.identify import known_plant
@@ -216,17 +217,17 @@ def _write(config: "ModuleConfig", found: "list[JointPlant]", folder: "RunFolder
     told = [joint for joint in found if joint.plant.accepted]
     if not told or config.path is None:
         return None
-    date, host = _now()
     for joint in told:
-        write_plant(config.path, joint.joint, known_plant(joint, date, host), module=config.name if config.inline else None)
+        write_plant(config.path, joint.joint, known_plant(joint, **now), module=config.name if config.inline else None)
     return _final(folder, config.path)
 
 
-def _now() -> tuple[str, str]:
+def _now() -> dict[str, str]:
+    """Give date and host of what is written."""
     from onbeat.clock import SystemClock
     from onbeat.report import iso_date
 
-    return iso_date(SystemClock("wall").now_ns()), platform.node()
+    return {"date": iso_date(SystemClock("wall").now_ns()), "host": platform.node()}
 
 
 def _report(
@@ -243,12 +244,11 @@ def _report(
     from onbeat.device.agreement import lead_agreement
     from onbeat.report.identify import IdentifyReport
 
-    date, host = _now()
-    told = {joint.joint: known_plant(joint, date, host) for joint in found if joint.plant.accepted}
+    told = {joint.joint: known_plant(joint, run["date"], run["host"]) for joint in found if joint.plant.accepted}
     # A motion that was kept knows nothing of the module's figures.
     agreement = lead_agreement(config, told) if config.path is not None else None
     report = IdentifyReport(config, unit, tuple(found), agreement, rig, written)
-    document = report.document({"date": date, "host": host, **run, "rig": str(rig), "folder": str(folder.final)})
+    document = report.document({**run, "rig": str(rig), "folder": str(folder.final)})
     report.write(folder, document)
     return report, document
 
