@@ -36,7 +36,7 @@ def test_motion_moves_at_all_its_tones(motion: Motion) -> None:
     speed = np.abs(np.fft.rfft(made.offsets)) * frequency
     for tone in TONES_HZ:
         assert speed[np.abs(frequency - tone) < 0.1].max() > 0.02 * speed.max(), tone
-    assert speed[frequency > 1.3 * TONES_HZ[-1]].max() < 0.04 * speed.max()
+    assert speed[frequency > 1.5 * TONES_HZ[-1]].max() < 0.04 * speed.max()
 
 
 def test_sines_come_one_after_another() -> None:
@@ -62,7 +62,7 @@ def test_multisine_is_flatter_than_its_sines_in_step() -> None:
     ("motion", "seconds", "tones", "says"),
     [
         ("wobble", 60.0, TONES_HZ, "motion must be one of sines, multisine, chirp, not 'wobble'"),
-        ("sines", 10.0, TONES_HZ, "sines from 0.3 to 3 Hz need 27 s or more, not 10 s"),
+        ("sines", 10.0, TONES_HZ, "sines from 0.3 to 2.5 Hz need 27 s or more, not 10 s"),
         ("chirp", float("nan"), TONES_HZ, "need 10 s or more, not nan s"),
         ("sines", 60.0, (1.0,), "two or more different frequencies above 0 Hz"),
         ("sines", 60.0, (0.0, 1.0), "two or more different frequencies above 0 Hz"),

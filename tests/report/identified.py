@@ -25,7 +25,7 @@ def joint(
 @cache
 def refused_joint() -> JointPlant:
     """Read so seldom that the fastest tone cannot be told: the rate says so only once it has moved."""
-    params = {"stamps": "ours", "read_s": 0.09}
+    params = {"stamps": "ours", "read_s": 0.15}
     rig = axis_rig(ManualClock(1_000_000), params, poll_hz=None)
     module = rig["axis"]
     with rig:

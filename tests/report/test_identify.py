@@ -86,6 +86,6 @@ def test_folder_holds_numbers_picture_and_page(tmp_path: Path) -> None:
     assert document["run"] == RUN
     page = (tmp_path / "out" / "report.html").read_text()
     assert "What does axis make of its commands?" in page
-    assert "sines, 0.3 to 3 Hz" in page
+    assert "sines, 0.3 to 2.5 Hz" in page
     assert "reports come every" in page
     assert (tmp_path / "out" / "identify.svg").read_text().startswith("<?xml")

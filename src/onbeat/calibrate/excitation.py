@@ -20,7 +20,7 @@ Motion = Literal["sines", "multisine", "chirp"]
 MOTIONS: tuple[Motion, ...] = get_args(Motion)
 
 # Four samples a period of the fastest tone are the least that the estimator takes.
-TONES_HZ = (0.3, 0.5, 0.8, 1.2, 1.9, 3.0)
+TONES_HZ = (0.3, 0.5, 0.8, 1.2, 1.8, 2.5)
 STEP_NS = 4_000_000
 # Half a period of a slow sine, or its fade would be faster than the sine.
 FADE_S, FADE_PERIODS = 0.5, 0.5

@@ -35,7 +35,7 @@ __all__ = (
 )
 
 # Asked for where nothing else is said: by the unit of the positions.
-USUAL: dict[str, tuple[float, float, float]] = {"rad": (0.3, 1.0, 10.0), "m": (0.02, 0.08, 1.0)}
+USUAL: dict[str, tuple[float, float, float]] = {"rad": (0.35, 1.0, 12.0), "m": (0.02, 0.08, 1.0)}
 # A motion takes at most this share of the speed that was measured, and of the range.
 SPEED_SHARE, RANGE_SHARE = 0.5, 0.45
 LEAST_PER_PERIOD = 4.0

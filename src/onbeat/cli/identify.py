@@ -46,17 +46,18 @@ def run(
     seconds: Annotated[float, typer.Option("--seconds", metavar="S", help="How long to move each joint.")] = 60.0,
     amplitude: Annotated[
         float | None,
-        typer.Option("--amplitude", metavar="X", help="How far to each side at most (default: 0.3 rad, or 0.02 m)."),
+        typer.Option("--amplitude", metavar="X", help="How far to each side at most (default: 0.35 rad, or 0.02 m)."),
     ] = None,
     speed: Annotated[
         float | None,
         typer.Option("--speed", metavar="X", help="How fast at most (default: 1 rad/s, 0.08 m/s, or half of max_speed)."),
     ] = None,
     acceleration: Annotated[
-        float | None, typer.Option("--acceleration", metavar="X", help="How hard at most (default: 10 rad/s2, or 1 m/s2).")
+        float | None, typer.Option("--acceleration", metavar="X", help="How hard at most (default: 12 rad/s2, or 1 m/s2).")
     ] = None,
     tone: Annotated[
-        list[float] | None, typer.Option("--tone", metavar="HZ", help="A frequency to move at; two or more (default: 0.3 to 3).")
+        list[float] | None,
+        typer.Option("--tone", metavar="HZ", help="A frequency to move at; two or more (default: 0.3 to 2.5)."),
     ] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="Simulated rigs: on a manual clock, without waiting; the same numbers each time.")
