@@ -7,6 +7,7 @@ import pytest
 from onbeat.calibrate import PlantResult, identify_plant
 from onbeat.errors import BadInput
 from tests.oracle.box import Box, chirp, multisine, run_box, sequence
+from tests.oracle.correlation import windowed_delay
 
 TONES = np.array([0.3, 0.6, 1.0, 1.6, 2.4, 3.2, 4.0])
 SPEED = np.deg2rad(60)
@@ -76,6 +77,57 @@ def test_path_that_the_device_follows_itself_has_no_hold() -> None:
     found = identify(box, COMMANDS["chirp"], hold_s=0)
     assert found.half_hold_s == 0
     assert found.l_eff.value == pytest.approx(box.l_eff_s, abs=5e-5)
+
+
+def test_correlation_is_as_good_without_a_lag_and_short_with_one() -> None:
+    command = COMMANDS["sines one after the other"]
+    off = []
+    for box in (Box(smooth=True), Box(dead_s=0.02, lag_s=0.06)):
+        sent_ns, t_ns, measured = run_box(box, command, np.random.default_rng(0))
+        seconds = ((sent_ns - sent_ns[0]) / 1e9, (t_ns - sent_ns[0]) / 1e9)
+        off.append(windowed_delay(seconds[0], command, seconds[1], measured) - box.l_eff_s)
+    assert abs(off[0]) < 2e-5
+    # The phase delay of the slowest tone, which has most of the power, beside the lag itself.
+    omega = 2 * np.pi * TONES[0]
+    assert off[1] < 0.5 * (np.arctan(omega * 0.06) / omega - 0.06) < -1e-4
+
+
+def test_plain_case_has_a_chi2_near_one_and_a_resonance_a_large_one() -> None:
+    plain = [identify(Box(dead_s=0.02, lag_s=0.03), COMMANDS["chirp"], seed=k).chi2_dof for k in range(8)]
+    assert 0.5 < np.median(plain) < 1.5
+    resonant = identify(Box(dead_s=0.01, lag_s=0.01, resonance=(20.0, 0.1)), COMMANDS["chirp"])
+    assert resonant.chi2_dof > 20
+
+
+OUTSIDE = {
+    "two lags": Box(dead_s=0.01, lag_s=0.02, second_s=0.012),
+    "an oscillation behind a lag": Box(dead_s=0.01, lag_s=0.01, resonance=(8.0, 0.2)),
+    "play": Box(dead_s=0.02, lag_s=0.03, play=2e-4),
+    "counts of an encoder": Box(dead_s=0.02, lag_s=0.03, quantum=2 * np.pi / 4096, noise=0.0),
+    "gravity": Box(dead_s=0.02, lag_s=0.03, sag=0.03),
+    "clocks 20 ppm apart": Box(dead_s=0.02, lag_s=0.03, clock_ppm=20),
+    "a cycle of its own": Box(tick_s=0.00101),
+    "stamps that stray": Box(stamp_noise_s=1e-4),
+    "a speed limit that hardly binds": Box(dead_s=0.02, lag_s=0.03, speed_limit=1.0),
+    "reports in step": Box(dead_s=0.02, report_s=(0.008, 0.008), jitter_s=0.0, smooth=True),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_what_no_dead_time_and_lag_describe_is_refused_or_inside_the_interval(name: Any, kind: Any) -> None:
+    missed = 0
+    for seed in range(5):
+        found = identify(OUTSIDE[name], COMMANDS[kind], seed=seed)
+        if found.l_eff.value is not None and found.l_eff.ci95 is not None:
+            missed += abs(found.l_eff.value - OUTSIDE[name].l_eff_s) > found.l_eff.ci95
+    # At 95 %, two or more of five miss in 2.3 % of such tests.
+    assert missed <= 1
+
+
+def test_clocks_that_run_apart_are_named_in_ppm() -> None:
+    found = identify(Box(dead_s=0.02, lag_s=0.03, clock_ppm=50), COMMANDS["multisine that begins in motion"])
+    assert "clocks run apart" in " ".join((found.reason, *found.remarks))
 
 
 def test_receipt_stamps_shift_the_result_and_are_said_to() -> None:

@@ -1,12 +1,15 @@
-"""The wrong version that teaches: delay by the peak of a cross-correlation, as robot calibration scripts commonly have it.
+"""Delay by the peak of a cross-correlation: as robot calibration scripts commonly have it, and as well as it can be done.
 
-A finite record pulls the peak towards zero lag, the more the slower the motion, and there is neither an interval nor a refusal.
+In the common one a finite record pulls the peak towards zero lag, the more the slower the motion. Neither has an interval, and
+neither refuses anything.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+GRID_S = 1e-3
+COARSE = 10
 
 
 def correlation_delay(command_s: FloatArray, command: FloatArray, measured_s: FloatArray, measured: FloatArray) -> float:
@@ -18,6 +21,39 @@ def correlation_delay(command_s: FloatArray, command: FloatArray, measured_s: Fl
     spectrum = np.fft.rfft(both[1], size) * np.conj(np.fft.rfft(both[0], size))
     lag = int(np.argmax(np.fft.irfft(spectrum, size)))
     return (lag if lag < len(grid) else lag - size) * 1e-3
+
+
+def windowed_delay(
+    command_s: FloatArray, command: FloatArray, measured_s: FloatArray, measured: FloatArray, max_lag_s: float = 0.3
+) -> float:
+    """Estimate a delay in s as well as a cross-correlation can: the peer to be compared with.
+
+    One window of the measured motion, the command under it at each lag, each pair with its own means and scales (so neither an
+    offset nor the end of the record pulls), lags of 1 ms, and a parabola through the peak. What is left is its own: it gives the
+    phase delay of the frequency that has most power, which for a lag tau is atan(w tau) / w and not tau, and lines drawn between
+    samples smooth most halfway between them.
+
+    Raises:
+        ValueError: the peak lies at an end.
+    """
+    reach = round(max_lag_s / GRID_S)
+    grid = np.arange(max(command_s[0], measured_s[0]), min(command_s[-1], measured_s[-1]), GRID_S)
+    # Lines between commands are as late as steps are on average, less half a period: the delay found contains the hold.
+    x, y = np.interp(grid, command_s, command), np.interp(grid, measured_s, measured)[reach:-reach]
+    y = (y - y.mean()) / y.std()
+    n = len(y)
+    # Means and scales of every window at once.
+    sums, squares = (np.concatenate([[0.0], np.cumsum(values)]) for values in (x - x.mean(), (x - x.mean()) ** 2))
+
+    def score(lag: int) -> float:
+        first = reach - lag
+        mean = (sums[first + n] - sums[first]) / n
+        scale = np.sqrt((squares[first + n] - squares[first]) / n - mean**2)
+        return float(x[first : first + n] @ y / n / scale)
+
+    coarse = max(range(-reach, reach + 1, COARSE), key=score)
+    lags = range(max(coarse - COARSE, -reach), min(coarse + COARSE, reach) + 1)
+    return (_vertex(np.array([score(lag) for lag in lags]), 0) + lags[0]) * GRID_S
 
 
 def common_grid_offset(

@@ -31,6 +31,8 @@ __all__ = (
 )
 
 MAX_ITERATIONS = 40
+# Where there are no steps, short lags lie in a floor of many small hollows, and no more comes of it.
+EXACT_ITERATIONS = 15
 # Lags that the descent starts from, as shares of the delay, until one leaves less than GOOD of the motion unexplained.
 STARTS = (0.35, 0.0, 0.7)
 GOOD = 0.01
@@ -207,7 +209,9 @@ def variances(influence: FloatArray, residual: FloatArray, figures: int) -> tupl
     return variance * correction, degrees, float(weights.sum()) * float(residual @ residual) / left
 
 
-def _descend(model: _Model, t_s: FloatArray, measured: FloatArray, start: FloatArray, least: FloatArray) -> _State:
+def _descend(
+    model: _Model, t_s: FloatArray, measured: FloatArray, start: FloatArray, least: FloatArray, most: int = MAX_ITERATIONS
+) -> _State:
     """Go down from a start (Levenberg and Marquardt); gain, offset and drift are solved at every step.
 
     Args:
@@ -215,9 +219,10 @@ def _descend(model: _Model, t_s: FloatArray, measured: FloatArray, start: FloatA
         t_s, measured: Samples. Shape (m,).
         start: First parameters. Shape (p,).
         least: Their lower bounds. Shape (p,).
+        most: Steps.
     """
     state, damping = _State.at(model, t_s, measured, start), 1e-4
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(most):
         scale = np.maximum(np.linalg.norm(state.effects, axis=0), 1e-300)
         matrix = state.effects / scale
         step = np.linalg.solve(matrix.T @ matrix + damping * np.eye(len(scale)), matrix.T @ state.residual) / scale
@@ -285,7 +290,7 @@ def fit_lagged(command_s: FloatArray, command: FloatArray, t_s: FloatArray, meas
     lags = {max(start.lag_s, spacing_s / 2), *(spacing_s * share for share in SHORT_LAGS if start.lag_s < spacing_s)}
     first = [_State.at(model, t_s, measured, np.array([start.total_s, lag_s])) for lag_s in lags]
     parameters = min(first, key=lambda state: state.sse).parameters
-    state = _descend(model, t_s, measured, parameters, np.array([-np.inf, SHORTEST_LAG * spacing_s]))
+    state = _descend(model, t_s, measured, parameters, np.array([-np.inf, SHORTEST_LAG * spacing_s]), EXACT_ITERATIONS)
     lag_s = float(state.parameters[1])
     by_square = state.effects.copy()
     by_square[:, 4] /= 2 * lag_s
