@@ -13,7 +13,8 @@ __all__ = ("FEWEST", "Offset", "offset")
 FEWEST = 20  # rows: fewer show no shape
 _FRAMES = 60  # 2 s of a usual camera
 _SHARES = (0.0, 0.5, 1.0, -0.5)  # of the exposure, that an offset follows
-_TOLD = 0.4  # half-width of a slope that tells them apart
+_SURE = 0.25  # half of what is between them: a slope whose interval is within that of one is surely that
+_TOLD = 0.4  # half-width of a slope that tells something
 _Floats = NDArray[np.float64]
 
 
@@ -79,26 +80,30 @@ def offset(line: Timeline, origin_ns: int, stamps: NDArray[np.int64] | None = No
     d = (difference - base) / 1e9
     told = None
     if line.has("exposure_ns"):
-        told = _of_exposure(d, line.column("exposure_ns")[rows] / 1e9)
+        told = _of_exposure(d, line.column("exposure_ns")[rows] / 1e9, stamp)
     elif line.info.kind == "image" and line.whole:
         told = told_by_stamps(d, stamp)
     follows = line.info.kind == "image" and told is None
     return Offset(line, t, d if told is None else d - told, base, max(line.period_ns, 1.0) / 1e9, floor, follows)
 
 
-def _of_exposure(d: _Floats, exposure: _Floats) -> _Floats | None:
+def _of_exposure(d: _Floats, exposure: _Floats, stamp_ns: NDArray[np.int64]) -> _Floats | None:
     """Give the part of the offset that follows the exposure time: none, half or all of it, whichever is nearest to the slope.
 
-    Beside short pieces, so that a clock that is slewed or flips meanwhile is none of it; where these cannot tell, the part is
-    taken that leaves the least change. None where the slope is far beyond all of it: the exposure is in another unit than said.
+    Beside short pieces, so that a clock that is slewed or flips meanwhile is none of it. Where the slope lies between two of
+    them, the stamps may tell; where these cannot either, and it says nothing, the part is taken that leaves the least change.
+    None where the slope is far beyond all of it: the exposure is in another unit than said.
     """
     moved = exposure - np.median(exposure)
     if not moved.any():
         return np.zeros(len(d))
     slope, half = exposure_slope(d * 1e9, exposure * 1e9, _FRAMES)
+    share = min(_SHARES, key=lambda one: abs(one - slope))
+    apart = abs(share - slope)
+    if apart + half >= _SURE and apart < 1 + half and (told := told_by_stamps(d, stamp_ns)) is not None:
+        return told
     if half < _TOLD:
-        share = min(_SHARES, key=lambda one: abs(one - slope))
-        return share * moved if abs(share - slope) < 1 + half else None
+        return share * moved if apart < 1 + half else None
     lag = max(len(d) // 30, 1)  # over which an exposure changes, and a line adds the same to all
 
     def unrest(part: _Floats) -> float:
