@@ -68,6 +68,42 @@ def core_cycle() -> list[Bar]:
     return found
 
 
+def stream_cycle() -> list[Bar]:
+    """Lead, shape, limit and record 7 joints of a stream at 250 Hz; and what the call costs that gives a target."""
+    speed, lower, upper, acceleration, jerk = (np.full(JOINTS, each) for each in (FASTEST, -2.0, 2.0, 20.0, 400.0))
+    took: list[int] = []
+    called: list[int] = []
+    for _ in range(5):
+        cycle = Cycle(
+            *(PERIOD_NS, 0, 1, Trajectory([0], [np.zeros(JOINTS)]), speed, lower, upper, float("inf"), 6_540_000, "skip", 65536),
+            *(acceleration, jerk),
+        )
+        cycle.restart(0)
+        gc.disable()
+        for k in range(5000):
+            at = k * PERIOD_NS
+            target = np.full(JOINTS, np.sin(2 * np.pi * at * 1e-9) * SPEED / (2 * np.pi))
+            begin = time.perf_counter_ns()
+            cycle.aim(at, target)
+            called.append(time.perf_counter_ns() - begin)
+            begin = time.perf_counter_ns()
+            cycle.begin(at, at)
+            cycle.end(at, False)
+            took.append(time.perf_counter_ns() - begin)
+        gc.enable()
+    p50, p99 = np.percentile(took, [50, 99])
+    call = float(np.median(called))
+    return [
+        bar(
+            "core cycle of 7 joints that follows a stream: lead, shaper, limiter and record",
+            "2 us p50",
+            f"{p50 * 1e-3:.2f} us p50, {p99 * 1e-3:.2f} us p99",
+            p50 <= 2000,
+        ),
+        bar("give the loop a target", "1 us", f"{call * 1e-3:.2f} us p50", call <= 1000),
+    ]
+
+
 def push_and_drain() -> list[Bar]:
     plan = sine(JOINTS)
     loop = SendLoop(MemorySink(JOINTS, 8), 1000, plan, record_capacity=65536)
@@ -204,7 +240,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--json", action="store_true", help="print one JSON object of bars at the end")
     options = parser.parse_args()
-    bars = [*core_cycle(), *push_and_drain(), *stall(), breaks_off(), replaced_in_lead(), undrained()]
+    bars = [*core_cycle(), *stream_cycle(), *push_and_drain(), *stall(), breaks_off(), replaced_in_lead(), undrained()]
     if options.json:
         print(json.dumps({"bars": bars}))
     else:

@@ -7,9 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from onbeat._core import monotonic_ns
 from onbeat.errors import BadInput, DeviceError
 from onbeat.loop import Flag, SendLoop
 from onbeat.motion import Limits, Trajectory
+from onbeat.motion.lead import Feedback
+from onbeat.motion.tick import Tick
 from tests.loop.noting_driver import Noted, wait_until
 
 MS = 1_000_000
@@ -121,3 +124,31 @@ def test_what_cannot_be_done_is_refused(module: Noted) -> None:
         loop.cycle(0, 0)
     with pytest.raises(BadInput, match="width"):
         loop.replace(Trajectory([0], [[0.0]]))
+
+
+def test_targets_samples_and_ticks_reach_the_loop_there(module: Noted) -> None:
+    limits = Limits(max_speed=1.0, max_acceleration=20.0, max_jerk=400.0)
+    loop = SendLoop(module.device(), 200, PLAN, limits=limits, feedback=Feedback(k_p=0.1, largest=0.1))
+    loop.start()
+    wait_until(lambda: loop.feed(monotonic_ns() - 5_000_000, [0.0, 0.0]))
+    assert "not known yet" in loop.status().feedback
+    begun = loop.status().cycles
+    wait_until(lambda: loop.status().cycles >= begun + 3)
+    tick = Tick(monotonic_ns(), 5e6, 0.0, 0.0, 100)
+    loop.centre(tick, 0.001)
+    assert loop.aim([0.1, 0.1]) == loop.aim([0.1, 0.1]) == 1
+    wait_until(lambda: loop.status().cycles >= 300)
+    with pytest.raises(BadInput, match="width 2"):
+        loop.aim([0.0])
+    loop.stop()
+    records = loop.records()
+    assert (int(records["deadline_ns"][-1]) + 1_000_000 - tick.t_ns) % 5_000_000 == 0
+    assert sorted(set(records["plan"].tolist())) == [0, 1]
+    assert (records["flags"] & Flag.CORRECTED).any()
+    before = len(module.words())
+    loop.start()  # the stream is followed on, under its own number
+    wait_until(lambda: loop.status().cycles >= len(records) + 10)
+    loop.aim([0.2, 0.2])
+    loop.stop()
+    assert loop.records()["plan"][-1] == 1
+    assert len(module.words()) > before

@@ -89,6 +89,21 @@ class _Served:
     def lead(self, lead_ns: int) -> None:
         self._started()[1].set_lead(lead_ns)
 
+    def aim(self, *target: Any) -> int:
+        return self._started()[1].aim(*target)
+
+    def centre(self, at_ns: int, period_ns: float) -> None:
+        self._started()[1].centre(at_ns, period_ns)
+
+    def reference(self, t_ns: int) -> Any:
+        return self._started()[1].reference(t_ns)
+
+    def correct(self, *correction: Any) -> None:
+        self._started()[1].correct(*correction)
+
+    def feedback_ages(self) -> tuple[int, int, int]:
+        return self._started()[1].feedback_ages()
+
     def hold(self) -> None:
         self.device.hold()
 

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from onbeat._core import Cycle
 from onbeat.errors import BadInput
+from onbeat.loop.process_loop import ProcessLoop
 from onbeat.motion.lead import Feedback, feedback_warning
 from onbeat.units import to_ns
 
@@ -19,13 +20,13 @@ class Feeding:
     """The way of a sample: the plan's place at its instant, the error, the correction, into the cycle.
 
     Args:
-        cycle: Made with `feedback` where it is on.
+        cycle: Made with `feedback` where it is on; here or in another process.
         feedback: The law and its gains.
     """
 
     __slots__ = ("_cycle", "_feedback", "_said")
 
-    def __init__(self, cycle: Cycle, feedback: Feedback) -> None:
+    def __init__(self, cycle: Cycle | ProcessLoop, feedback: Feedback) -> None:
         self._cycle = cycle
         self._feedback = feedback
         self._said = False

@@ -108,11 +108,11 @@ class SendLoop:
             self._runner = self._cycle = ProcessLoop(settings, sink, priority, cpu)
         else:
             cycle = self._cycle = Cycle(*settings)
-            self._feeding = Feeding(cycle, feedback or Feedback())
             if isinstance(sink, DeviceSink):
                 self._runner = SoftLoop(cycle, sink.device)
             else:
                 self._runner = NativeLoop(cycle, sink, priority, cpu, spin_us, record_capacity)
+        self._feeding = Feeding(self._cycle, feedback or Feedback())
         self._rate_hz = rate_hz
         # Stops the thread when this object goes, at the latest before the interpreter does.
         weakref.finalize(self, self._runner.stop)
@@ -166,7 +166,7 @@ class SendLoop:
         From the next cycle on the loop goes to q + qdot * age + k_ff * qdot * lead, shaped within the limits (see
         `onbeat.motion.OnlineShaper`), from where it is and as it moves; `replace` takes over from it likewise. Before anything
         was sent it begins at rest where the plan is. Targets that come faster than the loop's rate replace each other. May be
-        called from any thread; it never waits for the loop, nor the loop for it.
+        called from any thread; it never waits for the loop, nor the loop for it (a ProcessDevice's is told by a message).
 
         Args:
             target: q, where to be at `t_ns`. Shape (width,), joints.
@@ -183,13 +183,7 @@ class SendLoop:
         """
         goal = np.asarray(target, dtype=np.float64)
         rate = None if velocity is None else np.asarray(velocity, dtype=np.float64)
-        return self._here().aim(self._instant(t_ns, "target"), goal, rate)
-
-    def _here(self) -> Cycle:
-        """Give the cycle, where it is in this process."""
-        if isinstance(self._cycle, ProcessLoop):
-            raise BadInput("the device of this loop lives in a process of its own, which follows plans only; use DeviceSink")
-        return self._cycle
+        return self._cycle.aim(self._instant(t_ns, "target"), goal, rate)
 
     def _instant(self, t_ns: int | None, what: str) -> int:
         """Give when something was true. The clock of a loop that runs is the monotonic one: one far from now is not on it."""
@@ -226,7 +220,6 @@ class SendLoop:
         Raises:
             BadInput: the loop has no feedback; another width; not finite; older than the newest sample; stamped on another clock.
         """
-        self._here()
         return self._feeding.feed(self._instant(t_sample_ns, "sample"), measured)
 
     def centre(self, tick: Tick | None, margin_s: float | None = None, travel_s: float = 0.0) -> None:
@@ -249,7 +242,7 @@ class SendLoop:
                 more than ten minutes old.
         """
         if tick is None:
-            self._here().centre(0, 0.0)
+            self._cycle.centre(0, 0.0)
             return
         beat_ns = tick.beat_ns(float(1_000_000_000 / Fraction(self._rate_hz)))
         travel_ns = to_ns(travel_s)
@@ -261,7 +254,7 @@ class SendLoop:
                 "in stamps of that clock"
             )
         margin_ns = round(beat_ns / 2) if margin_s is None else to_ns(margin_s)
-        self._here().centre(tick.send_at(tick.t_ns, margin_ns, travel_ns), beat_ns)
+        self._cycle.centre(tick.send_at(tick.t_ns, margin_ns, travel_ns), beat_ns)
 
     def set_lead(self, lead_s: float) -> None:
         """Look `lead_s` further than the deadline into the plan, from the next cycle on.
@@ -311,7 +304,7 @@ class SendLoop:
             would_block,
             dropped,
             runner.error,
-            "" if isinstance(self._cycle, ProcessLoop) else self._feeding.sentence,
+            self._feeding.sentence,
         )
 
 

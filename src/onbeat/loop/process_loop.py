@@ -34,6 +34,8 @@ class ProcessLoop:
         self._settings = settings
         self._cycle = Cycle(*settings)
         self._plan: Trajectory = settings[3]
+        self._aim: tuple[Any, ...] | None = None  # the newest target of a stream that is followed
+        self._beat = (0, 0.0)
         self._plan_id = 0
         self._lead_ns: int = settings[8]
         self._device = device
@@ -86,7 +88,7 @@ class ProcessLoop:
                 raise BadInput("the loop runs already; stop it first")
             self.stop()
             self._error = ""
-            self._first_id = self._plan_id
+            self._first_id = self._plan_id - (self._aim is not None)
             settings = (*self._settings[:3], self._plan, *self._settings[4:8], self._lead_ns, *self._settings[9:])
             self._opened = not self._device.connected
             if self._opened:
@@ -99,6 +101,9 @@ class ProcessLoop:
                 raise
             self._at = None
             self._started = True
+            self._device.tell("centre", *self._beat)
+            if self._aim is not None:
+                self._device.tell("aim", *self._aim)
 
     def place(self, at: NDArray[np.float64]) -> None:
         """Say where the device stands, before the start."""
@@ -136,10 +141,42 @@ class ProcessLoop:
         """Follow another plan from the next cycle on."""
         with self._control:
             self._plan_id = self._cycle.replace(plan)
-            self._plan = plan
+            self._plan, self._aim = plan, None
             if self._started:
                 self._device.tell("plan", plan)
             return self._plan_id
+
+    def aim(self, t_ns: int, position: NDArray[np.float64], velocity: NDArray[np.float64] | None = None) -> int:
+        """Take the newest target of a stream."""
+        with self._control:
+            self._plan_id = self._cycle.aim(t_ns, position, velocity)
+            self._aim = (t_ns, position, velocity)
+            if self._started:
+                self._device.tell("aim", *self._aim)
+            return self._plan_id
+
+    def centre(self, at_ns: int, period_ns: float) -> None:
+        """Move the grid to a beat, and keep it there."""
+        with self._control:
+            self._cycle.centre(at_ns, period_ns)
+            self._beat = (at_ns, period_ns)
+            if self._started:
+                self._device.tell("centre", *self._beat)
+
+    def reference(self, t_ns: int) -> NDArray[np.float64] | None:
+        """Give where the plan that was in force then wanted the device; None where none was."""
+        wanted: NDArray[np.float64] | None = self._ask("reference", None, t_ns)
+        return wanted
+
+    def correct(self, t_ns: int, values: NDArray[np.float64], good_ns: int) -> None:
+        """Take what feedback adds."""
+        if self._started:
+            self._device.tell("correct", t_ns, values, good_ns)
+
+    def feedback_ages(self) -> tuple[int, int, int]:
+        """Say how old samples were at sends: how many, the median and the 99th percentile, of this start."""
+        count, p50_ns, p99_ns = self._ask("feedback_ages", (0, 0, 0))
+        return count, p50_ns, p99_ns
 
     def set_lead(self, lead_ns: int) -> None:
         """Look so much further into the plan."""
@@ -169,12 +206,12 @@ class ProcessLoop:
         rows[:, 5] += self._first_id
         self._kept.append(rows)
 
-    def _ask(self, verb: str, otherwise: Any) -> Any:
+    def _ask(self, verb: str, otherwise: Any, *arguments: Any) -> Any:
         """Ask the loop there, or give the other answer when there is none: it is not started, or its process is gone."""
         if not self._started:
             return otherwise
         try:
-            return self._device.ask(verb, patience_s=STOP_S) if verb == "stop" else self._device.ask(verb)
+            return self._device.ask(verb, patience_s=STOP_S) if verb == "stop" else self._device.ask(verb, *arguments)
         except DeviceError as gone:
             self._error = self._error or str(gone)
             self._started = False
