@@ -11,6 +11,7 @@ from onbeat.errors import BadInput
 
 __all__ = (
     "MEASURED_KEYS",
+    "CentreConfig",
     "KnownPlant",
     "ModuleConfig",
     "PolicyConfig",
@@ -83,6 +84,17 @@ class KnownPlant:
 
 
 @dataclass(frozen=True, slots=True)
+class CentreConfig:
+    """That sends are kept before the device's tick.
+
+    Args:
+        margin: How long before it, s; None: in the middle between two.
+    """
+
+    margin: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ModuleConfig:
     """One module of a rig. The figures describe hardware, not the task, and so live here and not with a policy.
 
@@ -101,6 +113,7 @@ class ModuleConfig:
         inline: Whether that file is the rig's own, with the module's keys under modules/NAME.
         plant: What is known of each joint, by its number from 0.
         process: "shared": in the rig's process; "own": a Python-only device in a process of its own.
+        centre: Keep the sends a margin before the tick that the device's own reports show; None: where the loop began.
     """
 
     name: str
@@ -118,6 +131,7 @@ class ModuleConfig:
     inline: bool = False
     plant: Mapping[int, KnownPlant] = field(default_factory=dict, hash=False)
     process: str = "shared"
+    centre: CentreConfig | None = None
 
     def provenance_of(self, key: str) -> Provenance:
         """Say where a figure comes from.
@@ -259,6 +273,12 @@ def parse_module(file: YamlFile, prefix: tuple[str, ...], name: str) -> ModuleCo
                 f"{key!r} in {file.path} line {line} describes the task, not the hardware; move it into the policy's YAML"
             )
     parsed = check(ModuleFile, file, prefix, data)
+    if parsed.centre is not None and parsed.poll_hz is not None:
+        line = file.line_of((*prefix, "centre"))
+        raise BadInput(
+            f"'centre' in {file.path} line {line} needs reports that come at the device's own beat, and with poll_hz they come "
+            "at ours; leave one of the two out"
+        )
     lower, upper = _bounds(parsed.lower), _bounds(parsed.upper)
     _check_range(file, prefix, lower, upper)
     provenance = {}
@@ -292,6 +312,7 @@ def parse_module(file: YamlFile, prefix: tuple[str, ...], name: str) -> ModuleCo
         bool(prefix),
         MappingProxyType(plant),
         process=parsed.process,
+        centre=None if parsed.centre is None else CentreConfig(parsed.centre.margin),
     )
 
 

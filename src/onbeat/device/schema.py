@@ -63,6 +63,12 @@ class PlantBlock(_Keys):
     provenance: ProvenanceBlock = Field(description="where l_eff comes from; written by onbeat identify")
 
 
+class CentreBlock(_Keys):
+    """Sends at a margin before the device's tick, which is found in its reports."""
+
+    margin: Positive | None = Field(None, description="how long before the tick, s; without it in the middle between two")
+
+
 class ModuleFile(_Keys):
     """One module: a device, how it is driven, and the measured figures that describe its hardware."""
 
@@ -75,6 +81,7 @@ class ModuleFile(_Keys):
     lower: Bounds | None = Field(None, description="lowest target, one for all or one a joint, rad or m")
     upper: Bounds | None = Field(None, description="highest target, one for all or one a joint, rad or m")
     process: Literal["shared", "own"] = Field("shared", description="own: a Python-only device in a process of its own")
+    centre: CentreBlock | None = Field(None, description="send a margin before the tick that the device's own reports show")
     params: dict[str, Any] = Field(default_factory=dict, description="handed to the device as they are")
     plant: dict[Annotated[int, Field(ge=0)], PlantBlock] = Field(
         default_factory=dict, description="joint, from 0: what it makes of its commands; action_latency stays the lead"

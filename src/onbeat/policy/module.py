@@ -17,6 +17,7 @@ from onbeat.errors import BadInput, ClockMismatch
 from onbeat.loop import DeviceSink, ProcessDevice, SendLoop
 from onbeat.motion import Chunk, Limits, Outcomes, Trajectory, Waypoint, schedule
 from onbeat.motion.lead import lead_ns
+from onbeat.policy.centring import Centring
 from onbeat.stream import Stream
 from onbeat.units import TimeGrid
 
@@ -71,6 +72,7 @@ class Module:
         self.repeated = 0
         self.listeners: list[Callable[[Reading], None]] = []
         self._log = logging.getLogger("onbeat.module")
+        self._centring = None if config.centre is None else Centring(self.name, config.centre.margin)
         self._arriving: DeviceState | None = None
         self._seq: int | None = None
         self._intervals_ns: deque[float] = deque(maxlen=_INTERVALS)
@@ -309,6 +311,8 @@ class Module:
         self.stream.push(stamp.capture_ns, state.value)
         if before_ns is not None and seqs > 0:
             self._intervals_ns.append((stamp.capture_ns - before_ns) / seqs)
+        if self._centring is not None and self.loop is not None:
+            self._centring.take(state.receive_ns, self.loop)
         reading = Reading(stamp, state.value, state)
         for listener in tuple(self.listeners):
             listener(reading)
