@@ -28,6 +28,8 @@ nb::object frames(MemorySink& self) {
   return flat.attr("view")(nb::module_::import_("numpy").attr("dtype")(fields));
 }
 
+constexpr std::size_t kMostMemory = std::size_t{1} << 31;  // of a MemorySink, which is paged in at once
+
 // A closed descriptor may become another file of this process, so a loop must not have it.
 template <class Closed>
 void close(Closed& self) {
@@ -59,7 +61,10 @@ Args:
 Raises:
     BadInput: a width or capacity out of range.)")
       .def(nb::new_([](long long width, long long capacity) {
-             return std::make_shared<MemorySink>(size_of(width, "width"), size_of(capacity, "capacity"));
+             const std::size_t columns = size_of(width, "width"), frames = size_of(capacity, "capacity");
+             if (columns <= 4096 && frames > kMostMemory / (8 * (3 + columns)))
+               throw BadInput(text("%zu frames of width %zu are more than 2 GiB; drain oftener and give a smaller capacity", frames, columns));
+             return std::make_shared<MemorySink>(columns, frames);
            }),
            nb::arg("width"), nb::arg("capacity") = 65536)
       .def("drain", &frames, nb::sig("def drain(self) -> numpy.typing.NDArray[numpy.void]"),

@@ -152,6 +152,11 @@ bool Cycle::begin(Ns wake_ns, Ns sent_ns) noexcept {
     in_step_ = false;
   }
   evaluate(plan);
+  if (limiter_.keep_finite(target_.data())) {
+    in_step_ = false;
+    if ((record_.flags & kLimited) == 0) add(limited_, 1);
+    record_.flags |= kLimited;
+  }
   return true;
 }
 

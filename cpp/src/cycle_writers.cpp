@@ -9,8 +9,11 @@ namespace onbeat {
 
 namespace {
 
+constexpr Ns kLongestLead = 3'600'000'000'000;
+
 void check_lead(Ns lead_ns) {
   if (lead_ns < 0) throw BadInput(text("the loop's lead must be >= 0, not %.3f ms", static_cast<double>(lead_ns) * 1e-6));
+  if (lead_ns > kLongestLead) throw BadInput(text("the loop's lead must be an hour at most, not %.3f s; check its unit", static_cast<double>(lead_ns) * 1e-9));
 }
 
 }  // namespace

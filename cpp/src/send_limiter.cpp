@@ -85,6 +85,13 @@ void SendLimiter::place(const double* at) noexcept {
   rest();
 }
 
+bool SendLimiter::keep_finite(double* target) const noexcept {
+  bool moved = false;
+  for (std::size_t i = 0; has_last_ && i < width_; ++i)
+    if (!std::isfinite(target[i])) target[i] = last_[i], moved = true;
+  return moved;
+}
+
 void SendLimiter::sent(const double* target, double dt_s) noexcept {
   if (smooth()) {
     bool still = true;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr Ns kLongestSleep = 50'000'000;  // so that stop() ends a slow loop within 50 ms, without a signal
 constexpr Ns kFirstTick = 1'000'000;      // after set-up
+constexpr Ns kFarthest = Ns{1} << 61;     // by hand: so that sums and differences fit
 
 void check_width(const Cycle& cycle, const Sink& sink) {
   if (cycle.width() != sink.width())
@@ -165,6 +166,8 @@ bool SendLoop::send(Ns wake_ns, Ns sent_ns, bool by_hand) noexcept {
 Ns SendLoop::cycle(Ns deadline_ns, Ns wake_ns) {
   const std::lock_guard lock(control_);
   if (started_) throw BadInput("the loop's thread has the cycles; stop it before you call cycle()");
+  for (const Ns t : {deadline_ns, wake_ns})
+    if (t < -kFarthest || t > kFarthest) throw BadInput(text("an instant of %lld ns is beyond 73 years from zero; check its unit", static_cast<long long>(t)));
   if (wake_ns < deadline_ns)
     throw BadInput(text("woke %.3f ms before the deadline; a cycle begins at its deadline or later", milliseconds(wake_ns, deadline_ns)));
   if (stop_.reason != StopReason::none) throw BadInput("the loop has stopped; status().error says why");

@@ -449,3 +449,43 @@ def test_a_process_that_was_stopped_goes_on_without_a_burst() -> None:
     assert closest >= 1.5 * MS
     assert widest >= 100 * MS
     assert abs(deadlines - periods) < 3  # every deadline was sent or counted as missed
+
+
+@pytest.mark.parametrize("jerk", [None, 1.0])
+def test_what_arithmetic_cannot_hold_is_never_sent(jerk: float | None) -> None:
+    far = Trajectory([0, 1000 * MS], [[-1.7e308], [1.7e308]])
+    loop, sink = loop_of(far, limits=Limits(max_acceleration=1.0, max_jerk=jerk))
+    run(loop, *[0.0, 3.0] * 100)
+    assert np.isfinite(sink.drain()["values"]).all()
+    assert loop.status().limited > 0
+
+
+def test_lead_of_more_than_an_hour_is_refused() -> None:
+    loop, _ = loop_of(lead_s=3600.0)
+    for lead_s in (3600.1, 9.2e9, 1e300):
+        with pytest.raises(BadInput):
+            loop.set_lead(lead_s)
+        with pytest.raises(BadInput):
+            loop_of(lead_s=lead_s)
+
+
+@pytest.mark.parametrize("far_ns", [2**63 - 1, 2**62, -(2**62), -(2**63)])
+def test_instant_of_two_lifetimes_is_refused_by_hand(far_ns: int) -> None:
+    loop, _ = loop_of()
+    with pytest.raises(BadInput, match="73 years"):
+        loop.cycle(far_ns, far_ns)
+    assert run(loop, 0, 0) == [0, 10, 20]
+
+
+def test_numbers_of_numpy_and_what_is_no_number() -> None:
+    loop, _ = loop_of(rate_hz=np.float32(100))
+    assert run(loop, 0, 0) == [0, 10, 20]
+    with pytest.raises(BadInput, match="must be numbers"):
+        loop.place("here")
+    with pytest.raises(BadInput, match="cpu"):
+        loop_of(cpu=2**40)
+    with pytest.raises(BadInput, match="2 GiB"):
+        MemorySink(4096, 2**20)
+    for limits in ({"lower": float("inf")}, {"upper": [float("-inf")]}):
+        with pytest.raises(BadInput, match="nothing to be in"):
+            Limits(**limits)

@@ -35,6 +35,9 @@ class SendLimiter {
   [[nodiscard]] double acceleration(std::size_t column) const noexcept { return acceleration_[column]; }
   void forget() noexcept;                    // nothing was sent
   void place(const double* at) noexcept;     // as if `at` had been sent a long time ago
+  // Near the ends of float64 the arithmetic of limits and leads gives infinities and NaN, which no device may get: such a column stays
+  // where it was sent last. True when one had to. Where nothing was sent yet there is no such arithmetic.
+  bool keep_finite(double* target) const noexcept;
   void rest() noexcept;                      // the device stands at the last target: a gap between sends was that long
 
   // Move `target` into the bounds; true when it had to be moved. `before` and `earlier` are where the path was dt and 2 dt ago.

@@ -3,6 +3,7 @@
 import weakref
 from fractions import Fraction
 from math import inf, isfinite
+from numbers import Rational
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ from onbeat.motion.lead import Feedback
 from onbeat.motion.limits import Limits
 from onbeat.motion.tick import Tick
 from onbeat.motion.trajectory import Trajectory
-from onbeat.units import to_ns
+from onbeat.units import to_ns, whole_ns
 
 __all__ = ("SendLoop",)
 
@@ -92,12 +93,12 @@ class SendLoop:
         k_ff: float = 1.0,
     ) -> None:
         check_request(priority, cpu)
-        whole_ns, part, parts = _period(rate_hz)
+        period = _period(rate_hz)
         speed, lower, upper, acceleration, jerk = _bounds(limits or Limits(), plan.width)
         angular = inf if limits is None or limits.max_angular_speed is None else limits.max_angular_speed
         durations = [None if given is None else to_ns(given) for given in (extrapolate_s, stale_s, phase_s)]
         settings: tuple[Any, ...] = (
-            *(whole_ns, part, parts, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity),
+            *(*period, plan, speed, lower, upper, angular, to_ns(lead_s), on_late, record_capacity),
             *(acceleration, jerk, *durations, feedback is not None and feedback.on, k_ff),
         )
         self._cycle: Cycle | ProcessLoop
@@ -140,7 +141,11 @@ class SendLoop:
         Raises:
             BadInput: another width, a number that is not finite, or the loop runs.
         """
-        self._runner.place(np.asarray(at, dtype=np.float64))
+        try:
+            place = np.asarray(at, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise BadInput(f"where the device stands must be numbers, not {at!r}") from None
+        self._runner.place(place)
 
     def stop(self) -> None:
         """End after the cycle in progress, within 50 ms, and join the thread. May be called again, and from any thread."""
@@ -264,7 +269,7 @@ class SendLoop:
         Raises:
             BadInput: a lead that is negative or not finite, or that the plan has one of its own.
         """
-        self._cycle.set_lead(to_ns(lead_s))
+        self._cycle.set_lead(whole_ns(to_ns(lead_s), "lead_s"))
 
     def cycle(self, deadline_ns: int, wake_ns: int) -> int:
         """Do one cycle by hand, on any clock, while the loop is not started: sent and done are stamped wake_ns.
@@ -312,7 +317,8 @@ def _period(rate_hz: int | float | Fraction) -> tuple[int, int, int]:
     """Split the period into whole nanoseconds and an exact fraction of one."""
     if not isfinite(rate_hz) or not 0 < rate_hz <= 100_000:
         raise BadInput(f"rate_hz must lie in (0, 1e5], not {rate_hz}")
-    period_ns = 1_000_000_000 / Fraction(rate_hz)
+    # numpy's float32 is a number to everybody but Fraction.
+    period_ns = 1_000_000_000 / (Fraction(rate_hz) if isinstance(rate_hz, Rational) else Fraction(float(rate_hz)))
     whole, part = divmod(int(period_ns.numerator), int(period_ns.denominator))
     if whole >= 1 << 62 or period_ns.denominator >= 1 << 62:
         raise BadInput(f"rate_hz {rate_hz} has too many digits or is too slow for a grid of 64-bit nanoseconds")

@@ -21,6 +21,7 @@ SOFT_PROCESS = (
 
 _RTPRIO, _MEMLOCK = "Max realtime priority", "Max locked memory"
 _CAP_SYS_NICE = 23
+_MOST_CPUS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,11 @@ def check_request(priority: int, cpu: int | None) -> None:
     """Refuse what can never be granted.
 
     Raises:
-        BadInput: a priority outside 1..98, or a negative CPU.
+        BadInput: a priority outside 1..98, or a CPU that no machine has.
     """
     if not 1 <= priority <= 98:
         raise BadInput(f"priority must lie in 1..98, not {priority}: 99 belongs to the kernel's own threads")
-    if cpu is not None and cpu < 0:
+    if cpu is not None and not 0 <= cpu < _MOST_CPUS:
         raise BadInput(f"cpu must be the id of a CPU, not {cpu}; None leaves the choice to the scheduler")
 
 

@@ -43,6 +43,8 @@ class Limits:
             if values.ndim > (name != "max_angular_speed") or values.size == 0 or np.isnan(values).any():
                 wanted = "a number" if name == "max_angular_speed" else "a number or one number for each joint"
                 raise BadInput(f"{name} must be {wanted}, not {given!r}")
+            if (name == "lower" and (values == np.inf).any()) or (name == "upper" and (values == -np.inf).any()):
+                raise BadInput(f"{name} leaves nothing to be in: {given!r}")
             if name not in ("lower", "upper") and not (values > 0).all():
                 raise BadInput(f"{name} must be > 0, not {given!r}")
             # Tuples instead of arrays, so that limits compare and hash by value.
