@@ -3,11 +3,13 @@
 
 #include <pthread.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <semaphore>
 #include <vector>
 
@@ -16,6 +18,22 @@
 #include "onbeat/sink.hpp"
 
 namespace onbeat {
+
+// A mutex that a forked child finds open: of its parent's threads, which may have held it, it has none but the one that forked.
+class ProcessMutex {
+ public:
+  void lock() {
+    pid_t owner = process_.load(std::memory_order_acquire);
+    const pid_t here = getpid();
+    if (owner != here && process_.compare_exchange_strong(owner, here, std::memory_order_acq_rel)) ::new (&mutex_) std::mutex;
+    mutex_.lock();
+  }
+  void unlock() { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<pid_t> process_{getpid()};
+};
 
 enum class StopReason : std::uint8_t { none, late, sink_failed };
 
@@ -64,7 +82,7 @@ class SendLoop {
   const RealtimeRequest request_;
   const Ns spin_ns_;
 
-  mutable std::mutex control_;
+  mutable ProcessMutex control_;
   bool started_ = false;  // a thread exists that has not been joined
   bool claimed_ = false;
   bool by_hand_ = false;

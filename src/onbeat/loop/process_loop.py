@@ -1,6 +1,5 @@
 """The runner of a loop that runs in its device's own process: plans go there, records come back."""
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import NDArray
 
 from onbeat._core import Cycle
 from onbeat.errors import BadInput, DeviceError
+from onbeat.loop.lock import ProcessLock
 from onbeat.loop.process import STOP_S, ProcessDevice
 from onbeat.loop.realtime import SOFT_PROCESS, refusals
 from onbeat.motion.trajectory import Trajectory
@@ -40,7 +40,7 @@ class ProcessLoop:
         self._lead_ns: int = settings[8]
         self._device = device
         self._priority, self._cpu = priority, cpu
-        self._control = threading.RLock()
+        self._control = ProcessLock()
         self._started = self._opened = False
         self._at: list[float] | None = None
         self._first_id = 0

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from onbeat._core import Cycle, enter_realtime, monotonic_ns, sleep_until_ns
 from onbeat.device.device import Command, Device
 from onbeat.errors import BadInput, DeviceError
+from onbeat.loop.lock import ProcessLock
 from onbeat.loop.realtime import SOFT
 from onbeat.units import to_s
 
@@ -16,6 +17,7 @@ __all__ = ("DeviceSink", "SoftLoop")
 _LONGEST_SLEEP_NS = 50_000_000  # so that stop() ends a slow loop within 50 ms
 _FIRST_TICK_NS = 1_000_000
 _PATIENCE_S = 5.0
+_FARTHEST_NS = 1 << 61  # by hand: so that sums and differences fit
 
 
 class DeviceSink:
@@ -60,7 +62,7 @@ class SoftLoop:
         self.report = (-1, -1, -1, 0)  # of enter_realtime
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
-        self._control = threading.RLock()  # a device may stop the loop from its own write
+        self._control = ProcessLock()  # a device may stop the loop from its own write
         self._by_hand = False
         self.error = ""
 
@@ -118,6 +120,8 @@ class SoftLoop:
         with self._control:
             if self.running:
                 raise BadInput("the loop's thread has the cycles; stop it before you call cycle()")
+            if max(-deadline_ns, wake_ns) > _FARTHEST_NS:
+                raise BadInput(f"instants of {deadline_ns} and {wake_ns} ns are beyond 73 years from zero; check their unit")
             if wake_ns < deadline_ns:
                 early_ms = to_s(deadline_ns - wake_ns) * 1e3
                 raise BadInput(f"woke {early_ms:.3f} ms before the deadline; a cycle begins at its deadline or later")
