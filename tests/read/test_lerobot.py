@@ -132,6 +132,33 @@ def test_pictures_in_the_table_have_digests_of_their_bytes(arm: Path, tmp_path: 
         assert same.tolist() == ([False] * 60 + [True] * 59 + [False]) + [False] * 60 + [True] * 59
 
 
+def test_pictures_in_the_table_are_frames_as_those_of_a_video_are(arm: Path, tmp_path: Path) -> None:
+    import json
+
+    cv2: Any = pytest.importorskip("cv2")
+    root = copied(arm, tmp_path)
+    info = json.loads((root / "meta/info.json").read_text())
+    info["features"]["observation.images.top"] = {"dtype": "image", "shape": [24, 32, 3], "names": None}
+    (root / "meta/info.json").write_text(json.dumps(info))
+    (root / "images").mkdir()
+    level = np.arange(120, dtype=np.uint8) * 2
+    for number in range(2):
+        packed = [cv2.imencode(".png", np.full((24, 32), n, np.uint8))[1].tobytes() for n in level]
+        (root / "images" / f"{number}.png").write_bytes(packed[7])
+        cells: list[dict[str, Any]] = [{"bytes": one, "path": None} for one in packed]
+        cells[7] = {"bytes": None, "path": f"images/{number}.png"}
+        cells[8] = {"bytes": None, "path": "../../outside.png"}
+        cells[9] = {"bytes": b"no picture", "path": None}
+        change(root, number, "observation.images.top", pa.array(cells))
+        change(root, number, "timestamp", pa.array([float("nan") if k == 20 else k / 30 for k in range(120)]))
+    recording = open_lerobot_streams(root)
+    assert recording.frames is not None
+    frames = {frame.row: frame.gray for frame in recording.frames("observation.images.top", 200)}
+    assert list(frames) == [k for k in range(200) if k not in (8, 9, 119 + 8, 119 + 9)]
+    kept = [*range(20), *range(21, 120)] * 2
+    assert all((gray == level[kept[row]]).all() and gray.shape == (24, 32) for row, gray in frames.items())
+
+
 def test_killed_recorder_leaves_what_could_be_read(arm: Path, tmp_path: Path) -> None:
     root = copied(arm, tmp_path)
     path = root / "data/chunk-000/file-001.parquet"

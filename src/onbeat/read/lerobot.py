@@ -1,6 +1,7 @@
 """LeRobot data sets, v2 and v3, as streams: actions, states, true times where they were kept, and the cameras."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from onbeat.errors import BadInput, Damaged
 from onbeat.read.lerobot_cameras import Clip, decoded, presented_ns, shown
 from onbeat.read.lerobot_layout import Layout, lay_out
+from onbeat.read.pictures import gray_of
 from onbeat.read.repeats import own_digest, picture_digests, unlike_at_rest
 from onbeat.read.streams import Batch, Frame, StreamInfo, StreamRecording, row_dtype
 from onbeat.record.joints import JointRecording
@@ -31,6 +33,7 @@ __all__ = ("is_lerobot", "open_lerobot_streams")
 _ACTION, _STATE = "action", "observation.state"
 _COUNTED_S = 1e-4  # what LeRobot itself allows a timestamp to differ from frame_index / fps
 _LONGEST_S = 4e9
+_MOST_PICTURE_BYTES = 1 << 26
 _MOST_VIDEO_BYTES = 1 << 30  # to go through for presentation times
 
 
@@ -276,6 +279,10 @@ def _videos(data: Layout, facts: _Facts, camera: str, episodes: Mapping[int, NDA
 
 
 def _frames(data: Layout, name: str, most: int) -> Iterator[Frame]:
+    if name in data.images:
+        with suppress(Damaged):  # said by the pass that gives the rows
+            yield from _table_frames(data, name, most)
+        return
     row = 0
     for part in data.videos.get(name, ()):
         for gray, _ in decoded(part, float(data.fps), most - row):
@@ -283,3 +290,33 @@ def _frames(data: Layout, name: str, most: int) -> Iterator[Frame]:
             row += 1
         if row >= most:
             return
+
+
+def _table_frames(data: Layout, name: str, most: int) -> Iterator[Frame]:
+    """Decode the pictures of the first rows that lie in the table itself, or in files that it names."""
+    row = 0
+    for table in table_rows(data.files, [name]):
+        cells = table.columns.get(name, ())
+        for cell, good in zip(cells, _timed(table), strict=False):
+            if row >= most:
+                return
+            if good:
+                gray = gray_of({"data": _picture(data.root, cell)})
+                if gray is not None:
+                    yield Frame(row, gray)
+                row += 1
+
+
+def _picture(root: Path, cell: Any) -> bytes:
+    """Give the bytes of a picture; none where it is not there. A name that leads out of the data set is not followed."""
+    if not isinstance(cell, Mapping):
+        return b""
+    content, path = cell.get("bytes"), cell.get("path")
+    if isinstance(content, bytes) and content:
+        return content
+    if not isinstance(path, str) or not path or "\0" in path:
+        return b""
+    file = (root / path).resolve()
+    if not file.is_relative_to(root.resolve()) or not file.is_file() or file.stat().st_size > _MOST_PICTURE_BYTES:
+        return b""
+    return file.read_bytes()

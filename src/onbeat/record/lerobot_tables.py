@@ -31,6 +31,7 @@ __all__ = (
 
 KEYS = ("episode_index", "frame_index", "timestamp")
 _BATCH_ROWS = 4096
+_PICTURE_ROWS = 256  # of a table that holds pictures: some 25 MB
 _END_NS = 1 << 63
 _FAR_NS = 1 << 62
 _TIME_WORDS = frozenset(
@@ -140,10 +141,12 @@ def file_rows(path: Path, names: Sequence[str], only: int | None = None) -> Iter
         if missing:
             raise Damaged(f"{path} has no column {missing[0]!r}; it is not a data file of a LeRobot data set")
         wanted = [*KEYS, *(name for name in names if name in have and name not in KEYS)]
+        pictures = any(pa.types.is_struct(file.schema_arrow.field(name).type) for name in wanted)
+        size = _PICTURE_ROWS if pictures else _BATCH_ROWS
         rows = 0
         try:
             groups = [k for k in range(file.num_row_groups) if only is None or _may_hold(file, k, only)]
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=groups, columns=wanted):
+            for batch in file.iter_batches(batch_size=size, row_groups=groups, columns=wanted):
                 columns = {name: _array(path, name, batch.column(k)) for k, name in enumerate(batch.schema.names)}
                 episode = columns["episode_index"]
                 edges = [0, *(np.flatnonzero(np.diff(episode)) + 1).tolist(), len(episode)]
