@@ -13,6 +13,7 @@ from onbeat._core import monotonic_ns
 from onbeat.errors import BadInput
 from onbeat.loop import Flag, MemorySink, SendLoop
 from onbeat.motion import Limits, Trajectory
+from onbeat.motion.lead import Feedback
 from onbeat.motion.tick import Tick, find_tick
 
 MS = 1_000_000
@@ -121,16 +122,16 @@ def test_centring_that_ends_leaves_the_grid_where_it_is() -> None:
     assert deadline % STEP != 0
 
 
-moves = st.lists(
-    st.tuples(st.sampled_from(["centre", "aim", "replace", "lead", "off"]), st.integers(0, 4 * MS), st.integers(0, 40)),
-    max_size=40,
-)
+VERBS = ["centre", "aim", "told", "replace", "lead", "feed", "off"]
+moves = st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 4 * MS), st.integers(0, 40)), max_size=40)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(moves)
-def test_any_order_with_any_lateness_keeps_the_distance_and_the_speed(steps: list[tuple[str, int, int]]) -> None:
-    loop = loop_of(limits=Limits(max_speed=3.0, max_acceleration=20.0, max_jerk=400.0))
+def test_any_order_with_any_lateness_keeps_the_distance_and_the_limits(steps: list[tuple[str, int, int]]) -> None:
+    sink = MemorySink(1, 1 << 14)
+    limits = Limits(max_speed=3.0, max_acceleration=20.0, max_jerk=400.0, lower=-3.0, upper=3.5)
+    loop = SendLoop(sink, 250, REST, limits, feedback=Feedback(k_p=0.4, largest=0.2))
     loop.place([0.0])
     deadline = 0
     for verb, number, count in steps:
@@ -138,20 +139,34 @@ def test_any_order_with_any_lateness_keeps_the_distance_and_the_speed(steps: lis
             loop.centre(tick_of(number, STEP * (1 + (count - 20) * 1e-5)), 0.001)
         elif verb == "off":
             loop.centre(None)
-        elif verb == "aim":
-            loop.aim([number / MS], None, deadline)
+        elif verb in ("aim", "told"):
+            loop.aim([number / MS], [2.0] if verb == "told" else None, deadline)
         elif verb == "replace":
             loop.replace(Trajectory([deadline, deadline + 100 * MS], [[0.0], [number / MS]]))
+        elif verb == "feed":
+            loop.feed(deadline - 3 * MS, [number / MS - 2])
         else:
             loop.set_lead(number * 1e-9)
         deadline = loop.cycle(deadline, deadline + number)
         deadline = run(loop, count, deadline)
-    records = loop.records()
+    records, values = loop.records(), np.concatenate([[0.0], sink.drain()["values"][:, 0]])
     assert (np.diff(records["sent_ns"]) >= 3 * MS).all()
     assert (np.diff(records["t_eff_ns"]) >= 0).all()
     passed = np.diff(records["deadline_ns"]) - STEP * (records["skipped"][:-1] + 1)
     assert (np.abs(passed) <= MOST).all()
     assert ((records["flags"] & Flag.SKIPPED) != 0).tolist() == (records["skipped"] > 0).tolist()
+    assert values.min() >= -3.0
+    assert values.max() <= 3.5
+    reference = np.where(records["flags"] & Flag.LATE, records["sent_ns"], records["deadline_ns"])
+    elapsed = np.diff(np.concatenate([[-STEP], reference]))
+    speed = 0.0
+    for step, ns in zip(np.diff(values).tolist(), elapsed.tolist(), strict=True):
+        dt = min(ns, STEP + MOST) * 1e-9
+        now = step / dt
+        # Within a whole period and the largest move of the grid, whichever of the two bounded it.
+        assert abs(now) <= 3.0 * (1 + 1e-6)
+        assert abs(now - speed) / dt <= 20.0 * (1 + 0.01)
+        speed = now
 
 
 def test_what_cannot_be_kept_is_refused() -> None:
