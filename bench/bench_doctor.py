@@ -7,6 +7,7 @@ Of a check whose value is one, the values are compared; of one that judges, its 
 """
 
 import json
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests.machine.situations import SITUATIONS
 
 RESTATED = r"""
-import ctypes, json, mmap, os, resource, socket, sys, time
+import ctypes, json, mmap, os, resource, socket, sys, threading, time
 from pathlib import Path
 
 def refused(call):
@@ -121,12 +122,59 @@ def quota(group):
 own = dict((line.split(":")[1], line.split(":")[2]) for line in read("/proc/self/cgroup").splitlines())
 out["cpu_quota"] = quota(Path("/sys/fs/cgroup/cpu" + own["cpu"]) if "cpu" in own else Path("/sys/fs/cgroup" + own.get("", "/")))
 out["board"] = read("/proc/device-tree/model") or read("/sys/class/dmi/id/product_name") or "not named"
+taken, over = [], threading.Event()
+def count():
+    n = 0
+    while not over.is_set():
+        n += 1
+counter = threading.Thread(target=count)
+counter.start()
+for _ in range(40):
+    begin = time.perf_counter()
+    time.sleep(1e-4)  # lets go of the lock, and comes back to wait for it
+    taken.append(time.perf_counter() - begin)
+over.set()
+counter.join()
+out["lock_waits"] = "warn" if max(taken) > 0.0015 else "good"
+# The nearer the second look, the greater the difference: the greatest of nine had nothing in between.
+raw = lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC) - time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+def rate():
+    begin, then = max(raw() for _ in range(9)), time.monotonic()
+    time.sleep(0.5)
+    return (max(raw() for _ in range(9)) - begin) / (time.monotonic() - then) * 1e-3
+rates = [rate() for _ in range(3)]
+out["rate_wander"] = "warn" if max(rates) - min(rates) > 5 else "good"
+host, port = sys.argv[1].split(":")
+there = socket.create_connection((host, int(port)))
+out["device_link"] = "good" if there.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) else "warn"
+wanted = "".join(f"{int(part):02X}" for part in reversed(host.split("."))) + f":{int(port):04X}"
+rows = [line.split() for line in read("/proc/net/tcp").splitlines()[1:]]
+clients = sum(row[2] == wanted and row[3] == "01" for row in rows)
+out["device_clients"] = "bad" if clients > 1 else "good"
+out["device_route"] = "good" if there.getsockname()[0] == host else "warn"  # to itself: no router, no radio
 out["switch_interval"] = f"{sys.getswitchinterval() * 1e3:g} ms"
 print(json.dumps(out))
 """
 
 DOCTOR = "\nimport sys\nfrom onbeat.cli.main import main\nsys.exit(main(['doctor', '--json', *sys.argv[1:]]))\n"
 MOST_S = 20.0
+RIG = 'modules:\n  arm: {device: "socket_arm:Arm", params: {port: %d}}\n'
+ARM = """
+import socket
+import numpy as np
+from onbeat.device import DeviceInfo, DeviceState
+
+class Arm:
+    info = DeviceInfo("joints", 1, "rad", "behind a socket")
+    def __init__(self, config, clock): self.port, self.clock, self.seq = config.params["port"], clock, 0
+    def connect(self): self.there = socket.create_connection(("127.0.0.1", self.port))
+    def read(self):
+        self.seq += 1
+        return DeviceState(np.zeros(1), self.clock.now_ns(), self.clock.now_ns(), self.seq)
+    def write(self, command): ...
+    def hold(self): ...
+    def close(self): self.there.close()
+"""
 
 
 def said(program: str, *arguments: str, folder: str) -> Any:
@@ -155,9 +203,19 @@ def main() -> None:
         checks = said(DOCTOR, folder=folder)["checks"]
         took_s = time.monotonic() - begin
         bars.append({"what": "checks of onbeat doctor", "bar": ">= 30", "figure": str(len(checks)), "met": len(checks) >= 30})
-        for situation, lines in SITUATIONS.items():
-            found = said(lines + DOCTOR, "--seconds", "1", folder=folder)["checks"]
-            restated = said(lines + RESTATED, folder=folder)
+        listening = socket.create_server(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        Path(folder, "rig.yaml").write_text(RIG % port)
+        Path(folder, "socket_arm.py").write_text(ARM)
+        Path(folder).chmod(0o755)  # for nobody, who is asked about the rig
+        # In every second situation another client is there.
+        for number, (situation, lines) in enumerate(SITUATIONS.items()):
+            others = [socket.create_connection(("127.0.0.1", port))] if number % 2 == 0 else []
+            asked = ("--seconds", "1.5", "--device", "arm", "--rig", "rig.yaml")
+            found = said(lines + DOCTOR, *asked, folder=folder)["checks"]
+            restated = said(lines + RESTATED, f"127.0.0.1:{port}", folder=folder)
+            for other in others:
+                other.close()
             wrong = differences(found, restated)
             print(f"{situation}: {len(restated) - len(wrong)} of {len(restated)} agree", *wrong, sep="\n  ")
             bars.append(

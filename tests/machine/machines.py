@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from onbeat.clock.slew import Steering
 from onbeat.machine.checks import check_machine
 from onbeat.machine.machine import Machine, MachineCheck
 from onbeat.machine.tries import Snapshot, Tried
@@ -72,6 +73,7 @@ GRANTED = Tried(
     coalescing_us={"eth0": 0},
     loopback_us=(8.0, 20.0),
     switch_interval_s=0.001,
+    lock_waits_ms=(0.4, 0.9),
 )
 
 REFUSED = Tried(
@@ -97,7 +99,12 @@ BEFORE = Snapshot(
     0, "  CPU0 CPU1 CPU2 CPU3\n 30: 5 0 0 0 PCI-MSI eth0\nLOC: 9 9 9 9 Local timer", "cpu 0 0 0 0 0 0 0 0 0 0", 0, 0.0
 )
 AFTER = Snapshot(
-    10**9, "  CPU0 CPU1 CPU2 CPU3\n 30: 99 0 0 0 PCI-MSI eth0\nLOC: 99 99 99 19 Local timer", "cpu 9 0 0 391 0 0 0 0 0 0", 0, 0.09
+    10**9,
+    "  CPU0 CPU1 CPU2 CPU3\n 30: 99 0 0 0 PCI-MSI eth0\nLOC: 99 99 99 19 Local timer",
+    "cpu 9 0 0 391 0 0 0 0 0 0",
+    0,
+    0.09,
+    tuple(Steering(k * 50_000_000, k * 600) for k in range(41)),
 )
 
 

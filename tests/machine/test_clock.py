@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.machine.machines import GRANTED, judged
+from onbeat.clock.slew import Steering
+from onbeat.machine.clock import clock_checks
+from tests.machine.machines import AFTER, GRANTED, REFUSED, by_name, judged, made
 
 SOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"
 
@@ -40,3 +42,21 @@ def test_no_keeper_slow_reads_sleep_and_a_loose_wall_clock(tmp_path: Path) -> No
     checks = judged(tmp_path, {"proc/700/comm": "bash"}, tried)
     for name in ("clock_keepers", "clock_read", "suspend", "clock_discipline", "switch_interval"):
         assert checks[name].verdict == "warn", name
+
+
+def test_a_rate_that_changes_is_found_and_a_steady_one_is_not(tmp_path: Path) -> None:
+    machine = made(tmp_path, {})
+    steady = [Steering(k * 50_000_000, k * 7_000) for k in range(121)]  # 140 ppm off, all the time
+    bent = [Steering(k * 50_000_000, round(2 * k * k)) for k in range(121)]  # from 0 to 10 ppm in 6 s
+    verdicts = []
+    for looks in (steady, bent, steady[:5]):
+        checks = by_name(clock_checks(machine, GRANTED, replace(AFTER, steering=tuple(looks))))
+        verdicts.append((checks["rate_wander"].verdict, checks["rate_wander"].value))
+    assert verdicts == [("good", "0.00 ppm in 6.0 s"), ("warn", "8.00 ppm in 6.0 s"), ("unknown", None)]
+
+
+def test_long_waits_for_the_lock_are_a_warning(tmp_path: Path) -> None:
+    found = by_name(clock_checks(made(tmp_path, {}), replace(GRANTED, lock_waits_ms=(5.1, 13.2)), AFTER))["lock_waits"]
+    assert (found.verdict, found.value) == ("warn", "p50 5.10 ms, longest 13.20 ms")
+    assert "process: own" in found.fix
+    assert by_name(clock_checks(made(tmp_path, {}), REFUSED, AFTER))["lock_waits"].verdict == "unknown"

@@ -73,6 +73,8 @@ def test_loop_runs_and_counts_its_cycles() -> None:
     assert 100 <= len(test.lateness_ns) <= 152
     assert (test.lateness_ns >= 0).all()
     assert after.t_ns - before.t_ns >= 600_000_000
+    assert len(after.steering) >= 2
+    assert after.steering[-1].t_ns - after.steering[0].t_ns >= 500_000_000
     assert test.loads == ()
 
 

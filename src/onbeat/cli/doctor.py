@@ -11,6 +11,7 @@ from onbeat.cli.terminal import Terminal
 from onbeat.errors import BadInput
 
 if TYPE_CHECKING:
+    from onbeat.machine.machine import MachineCheck
     from onbeat.machine.round_trips import RoundTrips
     from onbeat.machine.self_test import SelfTest
     from onbeat.machine.tries import Snapshot
@@ -113,7 +114,8 @@ def _examine(
         answers = None
         if device is not None:
             begin(f"{_ROUND_TRIPS} questions to {device[0]}")
-            answers = (device[0], _ask(device[1], clock))
+            trips, way = _ask(machine, device[1], clock)
+            answers, checks = (device[0], trips), (*checks, *way)
     report = DoctorReport(checks, tests, answers)
     facts = {
         "date": "",
@@ -157,10 +159,18 @@ def _device(name: str | None, rig: Path | None) -> Any:
     return name, open_device(config.modules[name], SystemClock())
 
 
-def _ask(device: Any, clock: Any) -> "RoundTrips":
+def _ask(machine: Any, device: Any, clock: Any) -> "tuple[RoundTrips, list[MachineCheck]]":
+    """Ask the device, and look at what its driver has open meanwhile."""
+    from onbeat.machine.path import look_at_path, open_files
+    from onbeat.machine.path_checks import path_checks
     from onbeat.machine.round_trips import measure_round_trips
 
-    return measure_round_trips(device, clock, n=_ROUND_TRIPS, rate_hz=_ROUND_TRIP_HZ)
+    before, way = open_files(), []
+
+    def look() -> None:
+        way.extend(path_checks(machine, look_at_path(machine, before)))
+
+    return measure_round_trips(device, clock, n=_ROUND_TRIPS, rate_hz=_ROUND_TRIP_HZ, look=look), way
 
 
 def _leave(report: "DoctorReport", facts: dict[str, Any], out: Path | None, terminal: Terminal) -> dict[str, Any]:

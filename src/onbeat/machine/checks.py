@@ -37,7 +37,7 @@ def check_machine(
         *traffic_checks(machine, tried, before, after, cpu),
         *memory_checks(machine, tried),
         fault_check(before, after),
-        *clock_checks(machine, tried),
+        *clock_checks(machine, tried, after),
         *network_checks(machine, tried),
         *serial_checks(machine, tried),
         *container_checks(machine, tried),

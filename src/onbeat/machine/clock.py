@@ -1,7 +1,7 @@
 """The clocks of a machine: what they count, who steers them, and what a look at them costs."""
 
 from onbeat.machine.machine import Level, Machine, MachineCheck
-from onbeat.machine.tries import Tried
+from onbeat.machine.tries import Snapshot, Tried
 
 __all__ = ("clock_checks",)
 
@@ -13,18 +13,28 @@ _KEEPERS = ("chronyd", "ntpd", "systemd-timesyn", "ptp4l", "phc2sys", "openntpd"
 _STEERERS = ("chronyd", "ntpd", "systemd-timesyn", "phc2sys", "openntpd")
 _MOST_PPM = 100.0
 _SLOW_READ_NS = 600.0
+_WINDOW_NS = 1_000_000_000
+_MOST_WANDER_PPM = 5.0  # a locked counter of a Jetson changes by 8 ppm each second, a steady crystal by less than 0.1
 
 
-def clock_checks(machine: Machine, tried: Tried) -> list[MachineCheck]:
-    """Judge the clocks."""
+def clock_checks(machine: Machine, tried: Tried, after: Snapshot) -> list[MachineCheck]:
+    """Judge the clocks.
+
+    Args:
+        machine: The machine.
+        tried: What was tried.
+        after: With the looks at the steering that were taken while the self test ran.
+    """
     return [
         _source(machine),
         _cost(tried),
         _rate(tried),
+        _wander(after),
         _keepers(machine),
         _discipline(tried),
         _suspended(tried),
         _interval(tried),
+        _lock_waits(tried),
     ]
 
 
@@ -60,6 +70,27 @@ def _rate(tried: Tried) -> MachineCheck:
         else ""
     )
     return MachineCheck("clock_rate", f"{found:+.1f} ppm", source, "bad" if steered else "good", fix)
+
+
+def _wander(after: Snapshot) -> MachineCheck:
+    """How much the rate of the loop's clock changed while the self test ran; a constant rate is `clock_rate`'s."""
+    source = "monotonic against raw monotonic clock, 20 looks a second during the test"
+    looks = after.steering
+    if len(looks) < 2 or looks[-1].t_ns - looks[0].t_ns < _WINDOW_NS // 2:
+        return MachineCheck("rate_wander", None, source, "unknown", "run it on the machine itself, for a second or more")
+    length = min(_WINDOW_NS, (looks[-1].t_ns - looks[0].t_ns) // 2)
+    rates = []
+    for k, begin in enumerate(looks):
+        end = next((look for look in looks[k + 1 :] if look.t_ns - begin.t_ns >= length), None)
+        if end is not None:
+            rates.append(1e6 * (end.steered_ns - begin.steered_ns) / (end.t_ns - begin.t_ns))
+    change = max(rates) - min(rates)
+    seconds = (looks[-1].t_ns - looks[0].t_ns) * 1e-9
+    fix = "find who bends the clock (onbeat clock status; on a Jetson see jetson_nvpps): periods change while a loop runs"
+    bends = change > _MOST_WANDER_PPM
+    return MachineCheck(
+        "rate_wander", f"{change:.2f} ppm in {seconds:.1f} s", source, "warn" if bends else "good", fix if bends else ""
+    )
 
 
 def _keepers(machine: Machine) -> MachineCheck:
@@ -104,3 +135,13 @@ def _interval(tried: Tried) -> MachineCheck:
     ms = tried.switch_interval_s * 1e3
     fix = "keep loops out of Python threads (SendLoop is native); sys.setswitchinterval(0.001) only softens it" if ms > 1 else ""
     return MachineCheck("switch_interval", f"{ms:g} ms", "sys.getswitchinterval", "warn" if fix else "good", fix)
+
+
+def _lock_waits(tried: Tried) -> MachineCheck:
+    source = "40 times letting go of the interpreter lock beside a thread that computes, tried"
+    if tried.lock_waits_ms is None:
+        return MachineCheck("lock_waits", None, source, "unknown", "run it on the machine itself")
+    middle, longest = tried.lock_waits_ms
+    long = longest > 1
+    fix = "send from SendLoop, or give a Python-only device process: own; C that keeps the lock makes it longer" if long else ""
+    return MachineCheck("lock_waits", f"p50 {middle:.2f} ms, longest {longest:.2f} ms", source, "warn" if long else "good", fix)

@@ -34,7 +34,13 @@ class RoundTrips:
 
 
 def measure_round_trips(
-    device: Device, clock: Clock, *, n: int = 2000, rate_hz: float = 250.0, progress: Callable[[int], None] = lambda steps: None
+    device: Device,
+    clock: Clock,
+    *,
+    n: int = 2000,
+    rate_hz: float = 250.0,
+    progress: Callable[[int], None] = lambda steps: None,
+    look: Callable[[], None] = lambda: None,
 ) -> RoundTrips:
     """Connect, ask n times at a fixed pace, close. `write` and `hold` are never called, so nothing is told to move.
 
@@ -44,6 +50,7 @@ def measure_round_trips(
         n: How many questions.
         rate_hz: How many a second.
         progress: Called with 1 after each.
+        look: Called once after the last, while the device is still connected.
 
     Raises:
         DeviceError: it cannot be opened or read; it is closed all the same.
@@ -67,6 +74,7 @@ def measure_round_trips(
             late += max(0, grid.index(end) - tick)
             tick = max(tick, grid.index(end)) + 1
             progress(1)
+        look()
     except (OSError, ValueError, RuntimeError) as error:
         raise DeviceError(f"the device cannot be read: {type(error).__name__}: {error}") from error
     finally:

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onbeat.clock.system import read_steering
 from onbeat.errors import BadInput
 from onbeat.loop import Flag, MemorySink, SendLoop
 from onbeat.machine.cpu import busy_s, stolen_share
@@ -142,15 +143,17 @@ def run_self_test(
     with run_loads(loads):
         before = snapshot(machine)
         looks = [(before.t_ns, before.stat)]
+        steering = [read_steering()]
         loop.start()
         try:
             end_ns = time.monotonic_ns() + int(seconds * 1e9)
             while (left := end_ns - time.monotonic_ns()) > 0:
                 time.sleep(min(_LOOK_S, left * 1e-9))
                 looks.append((time.monotonic_ns(), machine.text("proc/stat") or ""))
+                steering.append(read_steering())
         finally:
             loop.stop()
-        after = snapshot(machine)
+        after = replace(snapshot(machine), steering=tuple(steering))
     records, status = loop.records(), loop.status()
     if status.error:
         raise BadInput(f"the loop of the self test stopped: {status.error}")

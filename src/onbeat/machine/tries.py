@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from onbeat.clock.daemons import steered_ppm
+from onbeat.clock.slew import Steering
 from onbeat.machine.machine import Machine
 
 __all__ = ("ARENA_BYTES", "PRIORITY", "Snapshot", "Tried", "error_name", "snapshot", "try_all")
@@ -28,6 +29,8 @@ _PRIORITIES = (1, 50, PRIORITY, 98)
 _TIMER_SLACK = 29  # PR_SET_TIMERSLACK of <linux/prctl.h>
 _ETHTOOL, _GET_COALESCE = 0x8946, 0x0E  # SIOCETHTOOL and ETHTOOL_GCOALESCE of <linux/sockios.h>, <linux/ethtool.h>
 _ROUND_TRIPS = 200
+_LOCK_WAITS = 40
+_SHORT_S = 20e-6  # long enough for the other thread to take the lock
 _UNLIMITED = -1
 
 _Outcome = TypeVar("_Outcome")
@@ -56,6 +59,7 @@ class Tried:
         loopback_us: p50 and p99 of a datagram to oneself and back.
         serial: Whether this user may read and write each serial device.
         switch_interval_s: How long a Python thread keeps the interpreter lock.
+        lock_waits_ms: How long a Python thread waited for the lock that another computed with: median and longest.
     """
 
     fifo: Mapping[int, int] = field(default_factory=dict)
@@ -78,6 +82,7 @@ class Tried:
     loopback_us: tuple[float, float] | None = None
     serial: Mapping[str, bool] = field(default_factory=dict)
     switch_interval_s: float = 0.005
+    lock_waits_ms: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,7 @@ class Snapshot:
         stat: /proc/stat.
         major_faults: Of this process.
         own_s: CPU time of this process and its ended children.
+        steering: How far the monotonic clock had been steered, at instants up to this one; empty where nobody looked.
     """
 
     t_ns: int
@@ -97,6 +103,7 @@ class Snapshot:
     stat: str
     major_faults: int
     own_s: float
+    steering: tuple[Steering, ...] = ()
 
 
 def try_all(machine: Machine, look_s: float = 1.0) -> Tried:
@@ -128,6 +135,7 @@ def try_all(machine: Machine, look_s: float = 1.0) -> Tried:
         loopback_us=_loopback_us(),
         serial={f"/{path}": os.access(machine.root / path, os.R_OK | os.W_OK) for path in _serial_devices(machine)},
         switch_interval_s=sys.getswitchinterval(),
+        lock_waits_ms=_lock_waits_ms(),
     )
 
 
@@ -255,6 +263,28 @@ def _loopback_us() -> tuple[float, float] | None:
         return None
     took.sort()
     return took[_ROUND_TRIPS // 2], took[_ROUND_TRIPS * 99 // 100]
+
+
+def _lock_waits_ms() -> tuple[float, float]:
+    """Let go of the interpreter lock again and again beside a thread that computes, and see how long it takes to get it back."""
+    done, took = threading.Event(), []
+
+    def compute() -> None:
+        while not done.is_set():
+            sum(range(10_000))
+
+    thread = threading.Thread(target=compute, name="doctor")
+    thread.start()
+    try:
+        for _ in range(_LOCK_WAITS):
+            begin = time.monotonic_ns()
+            time.sleep(_SHORT_S)
+            took.append((time.monotonic_ns() - begin) * 1e-6)
+    finally:
+        done.set()
+        thread.join()
+    took.sort()
+    return took[_LOCK_WAITS // 2], took[-1]
 
 
 def _serial_devices(machine: Machine) -> list[str]:
