@@ -1,5 +1,7 @@
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -118,7 +120,6 @@ def test_ages_and_other_forms_of_time_are_streams(arm: Path, tmp_path: Path) -> 
 
 
 def test_pictures_in_the_table_have_digests_of_their_bytes(arm: Path, tmp_path: Path) -> None:
-    import json
 
     root = copied(arm, tmp_path)
     info = json.loads((root / "meta/info.json").read_text())
@@ -133,9 +134,7 @@ def test_pictures_in_the_table_have_digests_of_their_bytes(arm: Path, tmp_path: 
 
 
 def test_pictures_in_the_table_are_frames_as_those_of_a_video_are(arm: Path, tmp_path: Path) -> None:
-    import json
-
-    cv2: Any = pytest.importorskip("cv2")
+    cv2 = pytest.importorskip("cv2")
     root = copied(arm, tmp_path)
     info = json.loads((root / "meta/info.json").read_text())
     info["features"]["observation.images.top"] = {"dtype": "image", "shape": [24, 32, 3], "names": None}
@@ -199,7 +198,6 @@ def test_rows_without_a_time_are_left_out_and_counted(arm: Path, tmp_path: Path)
 
 
 def test_set_without_a_state_has_streams_but_no_joints(arm: Path, tmp_path: Path) -> None:
-    import json
 
     root = copied(arm, tmp_path)
     info = json.loads((root / "meta/info.json").read_text())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.errors import BadInput, Damaged
-from onbeat.read.lerobot_cameras import Clip, decoded, presented_ns, shown
+from onbeat.read.lerobot_cameras import Clip, decoded, picture_bytes, presented_ns, shown
 from onbeat.read.lerobot_layout import Layout, lay_out
 from onbeat.read.pictures import gray_of
 from onbeat.read.repeats import own_digest, picture_digests, unlike_at_rest
@@ -33,7 +33,6 @@ __all__ = ("is_lerobot", "open_lerobot_streams")
 _ACTION, _STATE = "action", "observation.state"
 _COUNTED_S = 1e-4  # what LeRobot itself allows a timestamp to differ from frame_index / fps
 _LONGEST_S = 4e9
-_MOST_PICTURE_BYTES = 1 << 26
 _MOST_VIDEO_BYTES = 1 << 30  # to go through for presentation times
 
 
@@ -301,22 +300,7 @@ def _table_frames(data: Layout, name: str, most: int) -> Iterator[Frame]:
             if row >= most:
                 return
             if good:
-                gray = gray_of({"data": _picture(data.root, cell)})
+                gray = gray_of({"data": picture_bytes(data.root, cell)})
                 if gray is not None:
                     yield Frame(row, gray)
                 row += 1
-
-
-def _picture(root: Path, cell: Any) -> bytes:
-    """Give the bytes of a picture; none where it is not there. A name that leads out of the data set is not followed."""
-    if not isinstance(cell, Mapping):
-        return b""
-    content, path = cell.get("bytes"), cell.get("path")
-    if isinstance(content, bytes) and content:
-        return content
-    if not isinstance(path, str) or not path or "\0" in path:
-        return b""
-    file = (root / path).resolve()
-    if not file.is_relative_to(root.resolve()) or not file.is_file() or file.stat().st_size > _MOST_PICTURE_BYTES:
-        return b""
-    return file.read_bytes()

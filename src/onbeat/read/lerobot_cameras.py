@@ -17,7 +17,9 @@ from onbeat.read.repeats import Pictures, signature
 from onbeat.read.video import luminance, opened_video
 from onbeat.record.lerobot_tables import listed_rows
 
-__all__ = ("Clip", "clips", "decoded", "have_av", "listed_episodes", "presented_ns", "shown", "whole")
+__all__ = ("Clip", "clips", "decoded", "have_av", "listed_episodes", "picture_bytes", "presented_ns", "shown", "whole")
+
+_MOST_PICTURE_BYTES = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,21 @@ def shown(part: Clip, fps: float, most: int) -> Pictures:
         keys.append(key)
     stacked = np.array(cells, dtype=np.float32) if cells else np.empty((0, 1), dtype=np.float32)
     return Pictures(stacked, np.array(exact, dtype=np.uint32), np.array(keys, dtype=bool))
+
+
+def picture_bytes(root: Path, cell: Any) -> bytes:
+    """Give the bytes of a picture; none where it is not there. A name that leads out of the data set is not followed."""
+    if not isinstance(cell, Mapping):
+        return b""
+    content, path = cell.get("bytes"), cell.get("path")
+    if isinstance(content, bytes) and content:
+        return content
+    if not isinstance(path, str) or not path or "\0" in path:
+        return b""
+    file = (root / path).resolve()
+    if not file.is_relative_to(root.resolve()) or not file.is_file() or file.stat().st_size > _MOST_PICTURE_BYTES:
+        return b""
+    return file.read_bytes()
 
 
 def whole(value: object) -> bool:
