@@ -113,7 +113,8 @@ def identify() -> dict[str, Any]:
 
 def loop() -> dict[str, Any]:
     given = {"plan": still(6), "better_plan": still(6, 0.1), "sink": MemorySink(6, 64), "here": still(6), "Limits": Limits}
-    return {**given, "joints": np.zeros(6), "velocity": np.zeros(6)}
+    reports = np.arange(100) * 4 * MS
+    return {**given, "joints": np.zeros(6), "velocity": np.zeros(6), "t_sample_ns": 0, "report_t_ns": reports}
 
 
 def motion() -> dict[str, Any]:

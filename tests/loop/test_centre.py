@@ -159,14 +159,14 @@ def test_any_order_with_any_lateness_keeps_the_distance_and_the_limits(steps: li
     assert values.max() <= 3.5
     reference = np.where(records["flags"] & Flag.LATE, records["sent_ns"], records["deadline_ns"])
     elapsed = np.diff(np.concatenate([[-STEP], reference]))
-    speed = 0.0
+    # A step counts against one period at most: a whole one, and with a beat the largest move of the grid more.
+    most = (STEP, STEP + MOST)
+    speeds = [(0.0, 0.0)]
     for step, ns in zip(np.diff(values).tolist(), elapsed.tolist(), strict=True):
-        dt = min(ns, STEP + MOST) * 1e-9
-        now = step / dt
-        # Within a whole period and the largest move of the grid, whichever of the two bounded it.
-        assert abs(now) <= 3.0 * (1 + 1e-6)
-        assert abs(now - speed) / dt <= 20.0 * (1 + 0.01)
-        speed = now
+        now = [step / (min(ns, longest) * 1e-9) for longest in most]
+        assert min(abs(one) for one in now) <= 3.0 * (1 + 1e-6)
+        assert min(abs(one - last) for one in now for last in speeds[-1]) <= 20.0 * min(ns, STEP + MOST) * 1e-9 * (1 + 1e-6)
+        speeds.append((now[0], now[1]))
 
 
 def test_what_cannot_be_kept_is_refused() -> None:

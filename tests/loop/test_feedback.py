@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,8 @@ def test_samples_plans_and_targets_from_several_threads() -> None:
         loop.feed(monotonic_ns() - 5 * MS, [0.0])
     for each in around:
         each.join()
+    while (status := loop.status()).running and status.cycles < 10:
+        time.sleep(0.004)
     loop.stop()
     assert loop.status().error == ""
     assert np.abs(np.diff(sink.drain()["values"][:, 0])).max() <= 3.0 * 0.004 * (1 + 1e-6)

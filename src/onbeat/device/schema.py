@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from onbeat.device.yaml_file import YamlFile
 from onbeat.errors import BadInput
 
-__all__ = ("ModuleFile", "PlantBlock", "PolicyFile", "ProvenanceBlock", "RigFile", "check")
+__all__ = ("CentreBlock", "ModuleFile", "PlantBlock", "PolicyFile", "ProvenanceBlock", "RigFile", "check")
 
 MEASURED = ("receive_latency", "action_latency", "max_speed")
 Measured = Literal["receive_latency", "action_latency", "max_speed"]
