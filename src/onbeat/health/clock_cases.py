@@ -75,7 +75,7 @@ def shaped(of: Offset, base: Envelope) -> list[Case]:
     if found.kind == "slew":
         return _slews(of, base, found)
     if found.kind == "flips":
-        return [_flips(of, base, found)]
+        return _flips(of, base, found, matters)
     return []
 
 
@@ -107,10 +107,12 @@ def _died(of: Offset, base: Envelope, found: Shape) -> Case:
     )
 
 
-def _flips(of: Offset, base: Envelope, found: Shape) -> Case:
+def _flips(of: Offset, base: Envelope, found: Shape, matters: float) -> list[Case]:
     a, b = found.rates or (found.rate, found.rate)
     period = found.period or Number(of.span, of.span)
     half = Number((a.value - b.value) / 2, float(np.hypot(a.std, b.std)) / 2)
+    if abs(half.value) * period.value / 2 < matters:  # each rise and fall is to be seen by itself
+        return []
     figures = {
         "amplitude": figure(Number(half.value * 1e6, half.std * 1e6), "ppm"),
         "period": figure(period, "s"),
@@ -118,7 +120,7 @@ def _flips(of: Offset, base: Envelope, found: Shape) -> Case:
         "slow": _ppm(a),
     }
     marks = [Mark(e.at.value, "rate flips") for e in found.edges]
-    return Case("rate_flips", "finding", of, figures, plot_of(of, base, found, marks), found.change)
+    return [Case("rate_flips", "finding", of, figures, plot_of(of, base, found, marks), found.change)]
 
 
 def _slews(of: Offset, base: Envelope, found: Shape) -> list[Case]:
