@@ -101,6 +101,15 @@ def test_compressed_picture_by_either_decoder(monkeypatch: pytest.MonkeyPatch) -
     assert gray_of({"data": data[:60], "format": "png"}) is None
 
 
+def test_bytes_that_no_decoder_reads_are_not_told_on_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    cv2 = pytest.importorskip("cv2")
+    level = cv2.utils.logging.getLogLevel()
+    for beginning in (b"P5 U ", b"BM", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"):
+        assert gray_of({"data": beginning + bytes(range(200)), "format": "jpeg"}) is None
+    assert capfd.readouterr().err == ""
+    assert cv2.utils.logging.getLogLevel() == level
+
+
 def test_compressed_picture_without_a_decoder_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cv2", None)
     monkeypatch.setitem(sys.modules, "av", None)

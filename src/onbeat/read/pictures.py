@@ -101,10 +101,14 @@ def _compressed(data: bytes, kind: str) -> NDArray[np.uint8] | None:
         import cv2
     except ImportError:
         return _by_av(data)
+    logging = cv2.utils.logging
+    level = logging.setLogLevel(logging.LOG_LEVEL_SILENT)  # what is no picture is told by None, not on the terminal
     try:
         picture = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_UNCHANGED if deep else cv2.IMREAD_GRAYSCALE)
     except cv2.error:
         return None
+    finally:
+        logging.setLogLevel(level)
     if picture is None or picture.ndim != 2 or picture.size > _MOST_PIXELS:
         return None
     return np.asarray(np.minimum(picture // 32, 255) if picture.dtype == np.uint16 else picture, dtype=np.uint8)
