@@ -95,3 +95,17 @@ def test_two_fast_streams_are_thinned_and_still_agree() -> None:
 
 def test_nothing_to_compare_gives_none() -> None:
     assert agree([]) is None
+
+
+@pytest.mark.parametrize(("seed", "late_s"), [(2, 0.065), (3, 0.007), (5, -0.02)])
+def test_axes_that_only_one_stream_sees_do_not_pull_the_offset(seed: int, late_s: float) -> None:
+    """A wheeled base turns about one axis; the other axes of the gyro go with how that turn changes, by chance."""
+    amplitude, pulsation, phase = tones(np.random.default_rng(seed), 3)
+    motion = amplitude, pulsation / 4, phase
+    a_s, b_s = np.arange(0, 40, 0.005), np.arange(0.01, 40, 0.02)
+    yaw = np.zeros((len(b_s), 3))
+    yaw[:, 2] = rate(motion, b_s)[:, 2]
+    a_ns, b_ns = (START_NS + np.rint(t * 1e9).astype(np.int64) for t in (a_s, b_s + late_s))
+    found = agree(pieces(motion_of("rotation", a_ns, rate(motion, a_s)), motion_of("rotation", b_ns, yaw)))
+    assert found is not None
+    assert found.result.value == pytest.approx(-late_s, abs=2e-4)

@@ -1,4 +1,4 @@
-"""Do two streams see the same motion, and how far apart are they in time? Directions first, then the shift, then it by thirds."""
+"""Do two streams see the same motion, and how far apart are they in time? Directions and the shift, in turns; then by thirds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +28,15 @@ TRIES = 3
 GOOD_SCORE = 0.85
 # More samples of the slower stream say little more, and take time.
 MOST_SLOW = 4000
+# A mixture that was found beside the shift makes up for some of the distance with columns that happen to go with the motion's
+# rate of change. So it is found again at the shift that came out, until that stays.
+ROUNDS = 4
+SETTLED_S = 5e-5
+LEAST_SHARED = 8
+# The faster stream is looked at so many times within a period of the slower one.
+LOOKS = 5
+# A line across a longer hole is invention.
+HOLE_PERIODS = 5.0
 # Any table may be a mixture of these: what turns the joints turns the picture.
 _MIXED = ("joints", "picture")
 
@@ -72,12 +81,15 @@ class _Pair:
 
     Args:
         what: What is compared.
+        a_table, b_table: The tables.
         a, b: The signals.
         score: Their correlation.
         sharpness: How much their correlation says about the shift.
     """
 
     what: str
+    a_table: FloatArray
+    b_table: FloatArray
     a: FloatArray
     b: FloatArray
     score: float
@@ -105,7 +117,7 @@ def agree(excerpts: Sequence[Excerpt], max_offset_s: float = MAX_OFFSET_S) -> Ag
     pairs = _pairs(excerpts, a_ns, b_ns, max_offset_s)
     refused: Agreement | None = None
     for pair in sorted(pairs, key=_last)[:TRIES]:
-        result = estimate_offset(a_ns, pair.a, b_ns, pair.b, max_offset_s)
+        pair, result = _settled(pair, a_ns, b_ns, max_offset_s)
         found = Agreement(result, (), pair.what, a_ns, pair.a, b_ns, pair.b)
         if result.accepted:
             thirds = tuple(
@@ -116,6 +128,48 @@ def agree(excerpts: Sequence[Excerpt], max_offset_s: float = MAX_OFFSET_S) -> Ag
             return Agreement(result, thirds, pair.what, a_ns, pair.a, b_ns, pair.b)
         refused = refused or found
     return refused
+
+
+def _settled(pair: _Pair, a_ns: IntArray, b_ns: IntArray, max_offset_s: float) -> tuple[_Pair, CalibrationResult]:
+    """Estimate the offset, and the mixtures again at that offset, until it stays."""
+    result = estimate_offset(a_ns, pair.a, b_ns, pair.b, max_offset_s)
+    if pair.a_table.shape[1] == pair.b_table.shape[1] == 1:
+        return pair, result
+    for _ in range(ROUNDS):
+        found_s = result.conditions.get("imprecise_s") if result.value is None else result.value
+        if found_s is None:
+            break
+        a, b = _side_by_side(a_ns, pair.a_table, b_ns + round(found_s * 1e9), pair.b_table)
+        if len(a) < THIRDS * LEAST_SHARED:
+            break
+        u, v, _, _ = _directions(a - a.mean(axis=0), b - b.mean(axis=0), 0)
+        mixed = replace(pair, a=pair.a_table @ u, b=pair.b_table @ v)
+        again = estimate_offset(a_ns, mixed.a, b_ns, mixed.b, max_offset_s)
+        if again.value is None:
+            break
+        moved_s = abs(again.value - found_s)
+        pair, result = mixed, again
+        if moved_s < SETTLED_S:
+            break
+    return pair, result
+
+
+def _side_by_side(a_ns: IntArray, a: FloatArray, b_ns: IntArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Give both tables at the stamps of the slower one, the faster one averaged over a period of it, where neither has a hole."""
+    if _period_s(a_ns) > _period_s(b_ns):
+        b, a = _side_by_side(b_ns, b, a_ns, a)
+        return a, b
+    half_ns = _period_s(b_ns) * 5e8
+    first_ns = int(min(a_ns[0], b_ns[0]))  # subtracted before anything is a float
+    at, times = (b_ns - first_ns).astype(np.float64), (a_ns - first_ns).astype(np.float64)
+    before = np.searchsorted(times, at - half_ns, side="right") - 1
+    after = np.searchsorted(times, at + half_ns, side="left")
+    inside = (before >= 0) & (after < len(times))
+    holes = np.concatenate([[0], np.cumsum(np.diff(times) > HOLE_PERIODS * float(np.median(np.diff(times))))])
+    inside[inside] = holes[before[inside]] == holes[after[inside]]
+    looks = at[inside][:, None] + half_ns * (np.arange(LOOKS) - (LOOKS - 1) / 2) * 2 / LOOKS
+    seen = np.stack([np.interp(looks, times, column).mean(axis=1) for column in a.T], axis=1)
+    return seen, b[inside]
 
 
 def _of_third(whole: CalibrationResult, a_ns: IntArray, a: FloatArray, b_ns: IntArray, b: FloatArray) -> CalibrationResult:
@@ -168,7 +222,7 @@ def _pairs(excerpts: Sequence[Excerpt], a_ns: IntArray, b_ns: IntArray, max_offs
                 b = np.concatenate([_table(e.b, name_b, speeds=speeds) for e in excerpts])
                 u, v, score, sharpness = _directions(_grid(a_ns, a, step_s), _grid(b_ns, b, step_s), lags)
                 what = name_a if name_a == name_b else f"{name_a} with {name_b}"
-                pairs.append(_Pair(f"speed of {what}" if speeds else what, a @ u, b @ v, score, sharpness))
+                pairs.append(_Pair(f"speed of {what}" if speeds else what, a, b, a @ u, b @ v, score, sharpness))
     return pairs
 
 
