@@ -8,11 +8,12 @@ from onbeat.read import Series, StreamInfo, row_dtype
 PERIOD = 33_333_333
 
 
-def built(stamp_ns: np.ndarray, seq: np.ndarray | None = None) -> Timeline:
-    rows = np.zeros(len(stamp_ns), row_dtype(("stamp_ns",) if seq is None else ("stamp_ns", "seq")))
-    rows["stamp_ns"] = stamp_ns
-    if seq is not None:
-        rows["seq"] = seq
+def built(stamp_ns: np.ndarray, seq: np.ndarray | None = None, log_ns: np.ndarray | None = None) -> Timeline:
+    columns = {"stamp_ns": stamp_ns, "log_ns": log_ns, "seq": seq}
+    given = {name: column for name, column in columns.items() if column is not None}
+    rows = np.zeros(len(stamp_ns), row_dtype(tuple(given)))
+    for name, column in given.items():
+        rows[name] = column
     series = Series(StreamInfo("x"), rows.dtype)
     series.append(rows)
     return timeline(series)
@@ -63,3 +64,11 @@ def test_uneven_source_is_not_judged() -> None:
 def test_long_silence_is_a_gap() -> None:
     stamp, _ = even(5, lost=0.0)
     assert leaves(built(stamp + 5_012_000_000 * (np.arange(len(stamp)) >= 400))) == []
+
+
+@pytest.mark.parametrize("pause_ms", [123, 500, 2000])
+def test_source_that_pauses_is_no_step_where_the_log_pauses_too(pause_ms: int) -> None:
+    stamp, seq = even(3, lost=0.0)
+    late = stamp + pause_ms * 1_000_000 * (np.arange(len(stamp)) >= 400)
+    assert leaves(built(late, seq, late + 5_000_000)) == []
+    assert [leave.row for leave in leaves(built(late, seq, stamp + 5_000_000))] == [400]

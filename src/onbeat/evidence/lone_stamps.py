@@ -37,8 +37,8 @@ class Leave:
 def leaves(line: Timeline) -> list[Leave]:
     """Find where the stamps of an even stream were moved: back, or forth by no whole number of periods.
 
-    A jump by whole periods is lost samples, unless the source's count says otherwise. Rates cannot be judged without a second
-    clock.
+    A jump by whole periods is lost samples, unless the source's count says otherwise. Where the log times jump as well, time
+    passed: the source paused. Rates cannot be judged without a second clock.
     """
     if not line.has("stamp_ns") or line.info.counted or line.n < _FEWEST or line.period_ns <= 0:
         return []
@@ -54,6 +54,8 @@ def leaves(line: Timeline) -> list[Leave]:
     has_count = line.has("seq")
     for index, before, after in zip(line.breaks.index.tolist(), line.breaks.before, line.breaks.after, strict=True):
         step = int(after["stamp_ns"]) - int(before["stamp_ns"])
+        if line.has("log_ns") and abs(int(after["log_ns"]) - int(before["log_ns"]) - step) < 0.5 * abs(step - period):
+            continue
         kept_count = has_count and int(after["seq"]) - int(before["seq"]) == 1
         apart = abs(step - round(step / period) * period)
         limit = max(8 * jitter, 0.1 * period, 1e6)
