@@ -32,6 +32,19 @@ def test_two_percent_lost_is_counted_exactly(count: bool) -> None:
     assert "too short" in verdict.sentence
 
 
+def test_loss_before_the_count_was_given_shows_in_the_intervals() -> None:
+    """As where the recorder counts what reaches it."""
+    rng = np.random.default_rng(11)
+    stamp, log = healthy(rng, 30, 100)
+    keep = rng.random(3000) > 0.04
+    columns = {"stamp_ns": stamp[keep], "log_ns": log[keep], "seq": np.arange(int(keep.sum()))}
+    (verdict,) = said(line("camera", {"kind": "image"}, **columns))
+    assert verdict.fault == "dropped_samples"
+    assert verdict.figures["share lost"].value == pytest.approx(1 - keep.mean(), rel=0.05)
+    assert "the count goes on" in verdict.sentence
+    assert said(line("detections", {"kind": "other"}, **columns)) == []
+
+
 def test_late_samples_are_not_lost() -> None:
     rng = np.random.default_rng(2)
     stamp, _ = healthy(rng, 100, 60)

@@ -20,6 +20,8 @@ _LEAST_SHARE = 0.001
 # Beyond, a stream without a count is rather published on change than lossy.
 _MOST_SHARE = 1 / 3
 _RATE_CHANGE = 8  # equal multiples in a row: the source changed its rate, as a camera does in the dark
+# These see the world at a period of their own, so that a hole in their stamps is a loss, also where a recorder's count goes on.
+_SENSORS = ("image", "rotation", "pose", "joints")
 _COMMANDS = ("Twist", "TwistStamped", "Joy", "Path", "JointTrajectory", "Goal")
 
 
@@ -50,6 +52,7 @@ class _Losses:
     total: int
     by_count: bool
     longest: int  # run
+    counted_on: bool = False  # by intervals, while the count went on without a jump
 
     @property
     def share(self) -> float:
@@ -136,7 +139,11 @@ def _lost(line: Timeline, steps: _Steps, found: Rhythm, quiet: NDArray[np.bool_]
         most = 10 + 3 * np.maximum(steps.interval_ns, steps.wait_ns) / found.period_ns
         real = (steps.count > -100) & ((steps.count <= most) | (steps.count <= 100)) & ~quiet
         lost = int((steps.count[real] - 1).sum())
-        return _Losses(lost, lost + steps.n, True, int(steps.count[real].max()) - 1) if lost > 0 else none
+        if lost > 0:
+            return _Losses(lost, lost + steps.n, True, int(steps.count[real].max()) - 1)
+        # Many recorders count what reaches them, and drivers what they send: what was lost before that, they cannot know.
+        if line.info.kind not in _SENSORS:
+            return none
     if found.burst is not None:
         return none
     periods = np.rint(steps.interval_ns / found.period_ns).astype(np.int64)
@@ -154,7 +161,7 @@ def _lost(line: Timeline, steps: _Steps, found: Rhythm, quiet: NDArray[np.bool_]
     valley = _between(relative, 1.25, 1.75) - _between(relative, 0.25, 0.75)
     if doubled < 1 or valley > 0.5 * doubled:
         return none
-    return _Losses(lost, lost + steps.n, False, int(periods[used].max()) - 1)
+    return _Losses(lost, lost + steps.n, False, int(periods[used].max()) - 1, steps.count is not None)
 
 
 def _rate_changes(index: NDArray[np.int64], periods: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -175,6 +182,7 @@ def _dropped(line: Timeline, found: Rhythm, losses: _Losses) -> Verdict:
     lost, total, longest = losses.lost, losses.total, losses.longest
     share, (low, high) = losses.share, wilson(lost, total)
     how = "by the source's own count" if losses.by_count else "by intervals of whole periods"
+    how += ", while the count goes on: before it was given" if losses.counted_on else ""
     clock = "stamps" if line.has("stamp_ns") else "arrivals"
     run = f", at most {longest} in a row" if longest > 1 else ""
     return Verdict(
