@@ -60,6 +60,40 @@ def test_joint_at_rest_with_a_coarse_encoder_repeats_rightly() -> None:
     assert said(arm(np.arange(6000), 0.02)) == []
 
 
+@pytest.mark.parametrize("noise", [0.2, 0.4, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize("columns", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["numbers", "rotation"])
+def test_noise_of_few_steps_of_a_converter_repeats_rightly(kind: str, columns: int, noise: float) -> None:
+    value = np.round(np.random.default_rng(6).normal(0, noise, (6000, columns)))
+    assert findings(said(line("x", {"kind": kind}, stamp_ns=np.arange(6000) * 10_000_000, value=value))) == []
+
+
+@pytest.mark.parametrize("each", [1.5, 2, 3])
+@pytest.mark.parametrize("noise", [0.0, 1e-4])
+def test_joints_that_are_read_faster_than_they_are_measured(each: float, noise: float) -> None:
+    rng = np.random.default_rng(7)
+    t = np.arange(6000) / 100
+    angle = np.stack([np.sin(0.7 * t), np.cos(0.9 * t)], axis=1) + rng.normal(0, noise, (6000, 2))
+    held = np.floor(np.floor(np.arange(6000) / each) * each + 1e-9).astype(int)
+    (verdict,) = said(line("x", {"kind": "joints"}, stamp_ns=(t * 1e9).astype(np.int64), value=np.round(angle, 6)[held]))
+    assert verdict.fault == "repeated_samples"
+    assert verdict.figures["share repeated"].value == pytest.approx(1 - 1 / each, rel=0.05)
+
+
+def test_gyro_that_gives_each_reading_twice() -> None:
+    value = np.random.default_rng(8).normal(0, 0.01, (6000, 3))[np.arange(6000) // 2]
+    (verdict,) = said(line("x", {"kind": "rotation"}, stamp_ns=np.arange(6000) * 5_000_000, value=value))
+    assert verdict.figures["share repeated"].value == pytest.approx(0.5, rel=0.01)
+
+
+def test_joint_that_sticks_and_slips_is_not_accused() -> None:
+    rng = np.random.default_rng(9)
+    steps = np.where(rng.random((6000, 1)) < 0.3, rng.integers(4, 8, (6000, 1)), 0)
+    turned = np.where(np.arange(6000)[:, None] % 2000 < 1000, 1, -1)
+    value = np.cumsum(steps * turned, axis=0) * 0.0015
+    assert findings(said(line("x", {"kind": "joints"}, stamp_ns=np.arange(6000) * 10_000_000, value=value))) == []
+
+
 def test_joints_frozen_in_mid_motion() -> None:
     (verdict,) = said(arm(frozen(1200, 50, 6000)))
     assert verdict.fault == "repeated_samples"

@@ -16,6 +16,9 @@ __all__ = ("REPEATS", "judge_repeats")
 _PICTURES = ("Image", "CompressedImage", "PointCloud2", "CompressedVideo")
 # Many publishers write to these topics, each with stamps of its own.
 _SHARED = ("TFMessage", "DiagnosticArray", "Log", "ParameterEvent", "Marker", "MarkerArray")
+_BODIES = ("rotation", "pose", "joints")
+_SWIFT = 50  # samples of that kind, below which nothing is said
+_IN_RHYTHM = 0.9
 _FEWEST = 3
 _LEAST_SHARE = 0.005
 _FROZEN_NS = 200_000_000
@@ -79,10 +82,12 @@ def _frozen(values: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
     same = np.all(steps == 0, axis=1)
     if not same.any() or same.all():
         return again
-    noisy = _noisy(steps, same) if kind in ("rotation", "numbers") else False
+    noisy = _noisy(steps, same, kind) if kind in ("rotation", "numbers") else False
     edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
     begins, ends = edges[::2], edges[1::2]  # steps begins..ends-1 are zero
     impossible = np.full(len(begins), noisy) | _went_on(steps, same, begins, ends)
+    if kind in _BODIES:
+        impossible |= _cached(steps, same, ends)
     if impossible.sum() >= 10:
         # A cache that is read too often repeats in slow motion too, where one repeat by itself would prove nothing.
         impossible |= ends - begins <= np.quantile((ends - begins)[impossible], 0.9)
@@ -114,19 +119,52 @@ def _went_on(
     return found
 
 
-def _noisy(steps: NDArray[np.float64], same: NDArray[np.bool_]) -> bool:
+def _cached(steps: NDArray[np.float64], same: NDArray[np.bool_], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which standstills are those of a cache that is read faster than it is filled: in swift motion, and in its rhythm.
+
+    Nothing that moves by several steps of its encoder stands still for a sample and goes on as before. A joint that sticks and
+    slips does nearly so, but for as long as it happens to; a cache holds each content for one number of samples, or the next.
+    """
+    none = np.zeros(len(ends), dtype=bool)
+    moves = np.flatnonzero(~same)
+    moving = steps[moves]
+    if len(moving) < 2 * _SWIFT:
+        return none
+    resolution = np.array([np.min(np.abs(c[c != 0]), initial=np.inf) for c in moving.T])
+    before, after = moving[:-1], moving[1:]
+    small, large = np.minimum(np.abs(before), np.abs(after)), np.maximum(np.abs(before), np.abs(after))
+    swift = np.any((np.sign(before) == np.sign(after)) & (small >= 4 * resolution) & (large <= 2 * small), axis=1)
+    waits = np.diff(moves)
+    held = waits[swift]
+    if np.count_nonzero(held > 1) < max(_SWIFT, 0.05 * len(held)):
+        return none
+    usual = int(np.median(held))
+    if max(float(np.mean((held == k) | (held == k + 1))) for k in (usual - 1, usual)) < _IN_RHYTHM:
+        return none
+    stopped: NDArray[np.bool_] = np.isin(ends, moves[1:][swift & (waits > 1)])
+    return stopped
+
+
+def _noisy(steps: NDArray[np.float64], same: NDArray[np.bool_], kind: str) -> bool:
     """Say whether every row carries noise of its own, so that equal rows cannot be."""
     alive = ~(same[2:] | same[1:-1] | same[:-2])
-    if alive.sum() < 50 or same.mean() > 0.9:
+    left, right = np.diff(steps, axis=0)[:-1][alive], np.diff(steps, axis=0)[1:][alive]
+    moving = steps[1:-1][alive]
+    if alive.sum() < _SWIFT and kind == "rotation":  # rows that come twice each; numbers may be set at random, and held
+        moving = steps[~same]
+        left, right = np.diff(moving, axis=0)[:-1], np.diff(moving, axis=0)[1:]
+    if len(moving) < _SWIFT or len(left) < _SWIFT or same.mean() > 0.9:
         return False
     # Motion is smooth, so that its second differences are of one sign for long; those of white noise have correlation -2/3.
-    left, right = np.diff(steps, axis=0)[:-1][alive], np.diff(steps, axis=0)[1:][alive]
     power = (left * left).sum(axis=0) + (right * right).sum(axis=0)
     live = power > 0
     if not live.any():
         return False
     correlation = 2 * (left * right).sum(axis=0)[live] / power[live]
-    chance = np.prod(np.mean(steps[1:-1][alive] == 0, axis=0)[live])
+    # Of noise of few steps of its converter many rows are equal by chance: its density at 0, times that step.
+    step = np.array([np.min(np.abs(c[c != 0]), initial=np.inf) for c in moving.T[live]])
+    by_density = np.minimum(step / (np.sqrt(2 * np.pi * (moving[:, live] ** 2).mean(axis=0)) + 1e-300), 1.0)
+    chance = np.prod(np.maximum(np.mean(moving == 0, axis=0)[live], by_density))
     return bool(np.median(correlation) < -0.5 and chance < 1e-4)
 
 
