@@ -103,3 +103,9 @@ def test_wandering_delay_has_no_shape() -> None:
 
 def test_every_kind_has_a_name() -> None:
     assert {"constant", "line", "steps", "slew", "flips", "died", "bend", "unclear"} <= set(SHAPES)
+
+
+def test_time_that_hardly_goes_on_has_no_shape() -> None:
+    """As along stamps of which thousands share one."""
+    t = np.where(T < 64, 0.0, 128.0)
+    assert shaped(T - t, t=t).kind == "unclear"

@@ -173,3 +173,12 @@ def test_transform_that_is_sent_again_is_no_frozen_pose() -> None:
     stamp, _ = healthy(np.random.default_rng(11), 100, 60)
     pose = np.cumsum(np.random.default_rng(12).normal(0, 1, (6000, 7)), axis=0)[np.arange(6000) // 10 * 10]
     assert said(line("/tf odom", {"kind": "pose", "type": "tf2_msgs/msg/TFMessage"}, stamp_ns=stamp, value=pose)) == []
+
+
+def test_one_stamp_on_everything() -> None:
+    stamp, log = healthy(np.random.default_rng(10), 100, 30)
+    value = np.random.default_rng(11).normal(size=(3000, 2))
+    (verdict,) = said(line("x", {"kind": "joints"}, stamp_ns=np.full(3000, stamp[0]), log_ns=log, value=value))
+    assert verdict.fault == "repeated_stamps"
+    assert verdict.figures["share"].value == 1.0
+    assert said(line("map", stamp_ns=np.full(3000, stamp[0]), log_ns=log, digest=np.full(3000, 7, dtype=np.uint64))) == []

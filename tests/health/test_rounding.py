@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from onbeat.health import Timeline, Verdict
+from onbeat.health.judge import CHECKS, judge
 from onbeat.health.rounding import judge_rounding, rounding, stamp_step
 from onbeat.health.stamps import judge_stamps
 from tests.health.made import START_NS, evidence, findings, healthy, line
@@ -26,6 +27,17 @@ def test_stamps_of_a_32_bit_float() -> None:
     seconds = ((stamp - stamp[0]) / 1e9 + 40_000).astype(np.float32).astype(np.float64)
     (verdict,) = said(line("x", stamp_ns=np.rint(seconds * 1e9).astype(np.int64), log_ns=log))
     assert verdict.figures["step"].value == 1 / 256
+    assert "32-bit float" in verdict.sentence
+
+
+@pytest.mark.parametrize("seconds", [30, 120, 400])
+def test_seconds_since_1970_in_a_32_bit_float(seconds: float) -> None:
+    stamp, log = healthy(np.random.default_rng(4), 100, seconds)
+    rounded = (stamp / 1e9).astype(np.float32).astype(np.int64) * 10**9
+    one = line("x", {"kind": "joints"}, stamp_ns=rounded, log_ns=log)
+    (verdict,) = judge(evidence(one), CHECKS)
+    assert (verdict.fault, verdict.level) == ("quantised_stamps", "finding")
+    assert verdict.figures["step"].value == 128
     assert "32-bit float" in verdict.sentence
 
 

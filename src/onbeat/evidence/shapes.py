@@ -15,6 +15,7 @@ __all__ = ("SHAPES", "Edge", "Number", "Shape", "shape")
 SHAPES = ("constant", "line", "steps", "slew", "flips", "died", "kink", "bend", "unclear")
 
 _CLOSE = 5  # buckets
+_FEWEST = 6  # of them, for a shape
 _RUN = 16  # pieces of one detour at most
 _NEAR = 30  # buckets on either side of a detour
 _CLEAR = 4.0  # standard deviations from which on a break is said to be there
@@ -106,6 +107,10 @@ def shape(envelope: Envelope) -> Shape:
     inside = np.zeros(int(keep.sum()), bool)
     for a, b in spans:
         inside |= (t[keep] >= a) & (t[keep] <= b)
+    if int(np.count_nonzero(~inside)) < max(_FEWEST, 2 * len(spans)):  # breaks everywhere: nothing between them has a shape
+        line = fit([np.ones(len(t)), t], y, noise)
+        rate = Number(float(line.theta[1]), line.std(1))
+        return Shape("unclear", rate, line.values + envelope.d[0], float(np.sqrt(line.loss)), away=away)
     keep[np.flatnonzero(keep)[inside]] = False
     found = _decide(t[keep], y[keep], noise, envelope.t[0], spans)
     curve = np.interp(t, t[keep], found.curve) + envelope.d[0]

@@ -21,6 +21,7 @@ __all__ = ("CLOCKS", "judge_clocks")
 _EPOCH_S = 3600.0  # no delay is as long as that
 _ONE_EPOCH_NS = 60 * 10**9  # streams of one clock, though not of the same minute, with a simulator that does not keep up
 _FUTURE_S = 1e-3
+_LEAST_LEAP_S = 0.5  # below whole seconds: an offset that strays further is none of a scale of time
 _LISTED = 4
 _SET = ("step", "slew", "one_period_late", "rate_flips", "reference_died", "two_clocks", "tai_utc")
 
@@ -81,7 +82,7 @@ def _compared(of: Offset, origin_ns: int) -> list[Case]:
     if abs(level_s) > _EPOCH_S:
         return [_two_clocks(of, base)]
     found = shaped(of, base)
-    leap = leap_between(level_s, origin_ns, 0.02 + 4 * base.scatter)
+    leap = leap_between(level_s, origin_ns, min(0.02 + 4 * base.scatter, _LEAST_LEAP_S))
     if leap is not None:
         rest = level_s + leap.seconds
         figures = {

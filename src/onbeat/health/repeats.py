@@ -22,6 +22,7 @@ _IN_RHYTHM = 0.9
 _FEWEST = 3
 _LEAST_SHARE = 0.005
 _FROZEN_NS = 200_000_000
+_ONE_STAMP = 20  # rows
 _BACK_FOR = 16  # samples: a stamp that stays behind longer is a clock that was set
 
 
@@ -243,7 +244,7 @@ def _equal_stamps(line: Timeline, rounded: bool) -> Iterator[Verdict]:
     count, n = int(equal.sum()), int(joined.sum())
     if count < 2 or not line.column("stamp_ns").any():
         return
-    if line.period_ns <= 0:
+    if line.period_ns <= 0 and not _stands(line):
         return
     same = ""
     names = [name for name in ("digest", "value") if name in (line.series.dtype.names or ())]
@@ -271,6 +272,16 @@ def _equal_stamps(line: Timeline, rounded: bool) -> Iterator[Verdict]:
         frozenset(),
         count / n * line.period_ns / 1e9,
     )
+
+
+def _stands(line: Timeline) -> bool:
+    """Say whether one stamp is on all rows while time and content go on: not one message that is sent again and again."""
+    names = [name for name in ("digest", "value") if name in (line.series.dtype.names or ())]
+    if not names or not line.has("log_ns") or line.n < _ONE_STAMP or len(np.unique(line.column("stamp_ns"))) > 1:
+        return False
+    first, last = line.series.rows(0, 1)[0], line.series.rows(line.n // 2, line.n)
+    goes_on = any(bool(np.any(last[name] != first[name])) for name in names)
+    return goes_on and int(line.column("log_ns")[-1]) > int(line.column("log_ns")[0])
 
 
 def _unsorted(line: Timeline) -> Iterator[Verdict]:

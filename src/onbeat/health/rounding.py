@@ -31,8 +31,10 @@ _STEP_SHARE, _STEP_NS = 0.05, 1_000_000  # of the period, and at all: beyond, ro
 _NOTE_SHARE = 0.01
 _NEVER_TWO = 0.55  # of the period: two samples do not fall into a step that is shorter
 _FEWEST = 20
+_MANY = 20  # samples to one stamp: too many for a line against their count to show anything
 _YOUNG_NS = 10**17  # 1973: not wall time
-_BINARY = tuple(10**9 >> power for power in range(2, 10))  # whole nanoseconds: 2^-9 s is the last such
+# Whole nanoseconds: 2^-9 s is the last such; and what a 32-bit float of seconds since 1970 rounds to, from 2004 to 2038.
+_BINARY = (*(10**9 >> power for power in range(2, 10)), 128 * 10**9)
 _CONSEQUENCES = frozenset(
     {
         "jitter",
@@ -87,11 +89,16 @@ def _true_period(line: Timeline) -> float:
 
 
 def _rounding(line: Timeline) -> Rounding | None:
-    step = stamp_step(line.column("stamp_ns"))
+    step = stamp_step(line.column("stamp_ns")) or _few_floats(line)
     if step is None:
         return None
     single = line.intervals_ns("stamp_ns")
     period = _true_period(line)
+    if line.has("log_ns") and step.ns > _MANY * period > 0:
+        # The log walks away from a stamp that stands, and is caught up by the next one.
+        behind = line.column("log_ns") - line.column("stamp_ns")
+        if int(np.ptp(behind)) <= 1.05 * step.ns and abs(int(np.median(behind))) <= step.ns:
+            return Rounding(step, period)
     if len(single) < _FEWEST - 1 or period <= 0:
         return None
     if step.ns >= 0.15 * period:
@@ -206,6 +213,15 @@ def stamp_step(times: NDArray[np.int64]) -> Step | None:
             if found is not None:
                 return found
     return None
+
+
+def _few_floats(line: Timeline) -> Step | None:
+    """Give the step of 32-bit floats where the recording is too short for more than two of them: 128 s since 1970."""
+    stamps = line.column("stamp_ns")
+    if int(stamps.min()) < _YOUNG_NS:
+        return None
+    step = 1e9 * 2.0 ** (int(stamps.max()) // 10**9).bit_length() / 2**24
+    return Step(step, True) if step >= 1e9 and not np.any(stamps % round(step)) else None
 
 
 def _decimal_step(times: NDArray[np.int64]) -> Step | None:
