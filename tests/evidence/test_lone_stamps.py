@@ -32,7 +32,7 @@ def test_lost_samples_are_no_step(seed: int) -> None:
     assert leaves(built(stamp, seq)) == []
 
 
-@pytest.mark.parametrize("size_ms", [-400, -20, 20, 123, 480])
+@pytest.mark.parametrize("size_ms", [-400, -20, 20, 123, 210])
 def test_stamps_that_leave_their_grid_were_set(size_ms: int) -> None:
     stamp, _ = even(1, lost=0.0)
     found = leaves(built(stamp + size_ms * 1_000_000 * (np.arange(len(stamp)) >= 400)))
@@ -72,3 +72,11 @@ def test_source_that_pauses_is_no_step_where_the_log_pauses_too(pause_ms: int) -
     late = stamp + pause_ms * 1_000_000 * (np.arange(len(stamp)) >= 400)
     assert leaves(built(late, seq, late + 5_000_000)) == []
     assert [leave.row for leave in leaves(built(late, seq, stamp + 5_000_000))] == [400]
+
+
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize("pause_ms", [300, 1537, 90_000])
+def test_source_that_stops_and_goes_on_anywhere_is_a_gap(pause_ms: int, counted: bool) -> None:
+    stamp, seq = even(4, lost=0.0)
+    late = stamp + pause_ms * 1_000_000 * (np.arange(len(stamp)) >= 400)
+    assert leaves(built(late, seq if counted else None)) == []

@@ -185,3 +185,13 @@ def test_two_clocks_are_one_verdict_with_offset_and_rate() -> None:
 
 def test_recording_without_two_times_has_nothing_to_compare() -> None:
     assert judged() == []
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_clock_that_is_set_years_ahead_in_the_recording(share: float) -> None:
+    found = stream(np.random.default_rng(5), lambda t: np.where(t < 120 * share, WALL / 1e9 - 500, 0.0))
+    (verdict, *more) = judge_clocks(Evidence(StreamRecording(Path("made"), "made", lambda: iter(())), {"a": found}))
+    assert verdict.fault == "two_clocks"
+    assert verdict.figures["instant"].value == pytest.approx(120 * share, abs=0.1)
+    assert verdict.figures["jump"].value == pytest.approx(WALL / 1e9 - 500, abs=1)
+    assert more == []

@@ -11,7 +11,8 @@ __all__ = ("Leave", "leaves")
 
 _FEWEST = 50
 _MOST = 5  # a clock that is set more often is no clock: the source is not even
-_LONGEST_S = 2.0  # a longer silence is a gap, whose length says nothing of the grid
+# A longer silence is a gap, whose length says nothing of the grid: a source that paused, or was restarted, goes on anywhere.
+_LONGEST_PERIODS, _LONGEST_NS = 5, 250_000_000
 _AROUND = 5  # intervals on either side that must be usual ones
 
 
@@ -37,8 +38,8 @@ class Leave:
 def leaves(line: Timeline) -> list[Leave]:
     """Find where the stamps of an even stream were moved: back, or forth by no whole number of periods.
 
-    A jump by whole periods is lost samples, unless the source's count says otherwise. Where the log times jump as well, time
-    passed: the source paused. Rates cannot be judged without a second clock.
+    A jump by whole periods is lost samples, unless the source's count says otherwise; one as long as a gap is a gap. Where the
+    log times jump as well, time passed: the source paused. Rates cannot be judged without a second clock.
     """
     if not line.has("stamp_ns") or line.info.counted or line.n < _FEWEST or line.period_ns <= 0:
         return []
@@ -51,18 +52,18 @@ def leaves(line: Timeline) -> list[Leave]:
     if jitter > 0.05 * period or even.mean() < 0.8:
         return []
     found = []
-    has_count = line.has("seq")
+    has_count, logged = line.has("seq"), line.has("log_ns")
     for index, before, after in zip(line.breaks.index.tolist(), line.breaks.before, line.breaks.after, strict=True):
         step = int(after["stamp_ns"]) - int(before["stamp_ns"])
-        if line.has("log_ns") and abs(int(after["log_ns"]) - int(before["log_ns"]) - step) < 0.5 * abs(step - period):
+        if logged and abs(int(after["log_ns"]) - int(before["log_ns"]) - step) < 0.5 * abs(step - period):
             continue
         kept_count = has_count and int(after["seq"]) - int(before["seq"]) == 1
+        if not logged and step >= max(_LONGEST_PERIODS * period, _LONGEST_NS):
+            continue
         apart = abs(step - round(step / period) * period)
         limit = max(8 * jitter, 0.1 * period, 1e6)
-        if kept_count:
-            moved = abs(step - period) > limit
-        else:
-            moved = not has_count and (step < -limit or (apart > limit and step < _LONGEST_S * 1e9))
+        off_grid = not has_count and (step < -limit or apart > limit)
+        moved = abs(step - period) > limit if kept_count else off_grid
         if moved and _usual_around(line, index):
             found.append(
                 Leave(index, int(before["stamp_ns"]), (step - period) / 1e9, max(jitter, 1e3) * 2**0.5 / 1e9, kept_count)

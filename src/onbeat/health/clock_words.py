@@ -1,7 +1,7 @@
 """What to say of a fault of a clock: the sentence with its numbers, the measurement that confirms it, and the fix."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from onbeat.evidence.epochs import clock_kind
 from onbeat.health.check import Figure
@@ -43,7 +43,8 @@ def words(
         base_ns: The median offset.
     """
     value = {name: figure.value for name, figure in figures.items()}
-    return _SAY[fault](value, _whose(streams, among, side), log_ns, base_ns)
+    say = _step_alone if (fault, side) == ("step", "alone") else _SAY[fault]
+    return say(value, _whose(streams, among, side), log_ns, base_ns)
 
 
 def _whose(streams: Sequence[str], among: int, side: str) -> str:
@@ -89,6 +90,12 @@ def _step(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Word
         "cut this recording at the step",
         _TIMES | _LATER | {"skew", "drift", "slew"},
     )
+
+
+def _step_alone(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    said = _step(v, whose, log_ns, base_ns)
+    jump = f"stamps jump by {_signed(-v['step'])} at {v['instant']:.4g} s beside their period, and stay"
+    return replace(said, sentence=f"{jump}: a clock was set; {whose}")
 
 
 def _slew(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
@@ -144,6 +151,8 @@ def _drift(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Wor
 
 
 def _two_clocks(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -> Words:
+    if "jump" in v:
+        return _changed_clocks(v, whose)
     stamps, logs = clock_kind(log_ns - base_ns), clock_kind(log_ns)
     one_kind = stamps.split(" of ")[0] == logs.split(" of ")[0]
     same = " (replayed, or a clock that was never set)" if one_kind else ""
@@ -157,6 +166,18 @@ def _two_clocks(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -
         "the host's "
         "before stamping",
         _LATER | {"skew", "drift", "step", "slew", "rate_flips", "reference_died", "tai_utc"},
+    )
+
+
+def _changed_clocks(v: Mapping[str, float], whose: str) -> Words:
+    often = f" {v['times']:.0f} times, first" if v["times"] > 1 else ""
+    return Words(
+        f"stamps are from two clocks: they jump{often} at {v['instant']:.4g} s by {v['jump']:+.10g} s, and "
+        f"{100 * v['share']:.3g} % of the samples are on {clock_kind(round(v['other'] * 1e9))}; {whose}",
+        "print the first stamps after the start, and after the sensor's time was set: they change from one clock to the other",
+        "wait until the sensor's clock is set before you record or use it, and refuse stamps that are hours away; here cut off "
+        "the samples of the other clock",
+        _TIMES | _LATER | {"skew", "drift", "step", "slew", "rate_flips", "reference_died", "tai_utc", "quantised_stamps"},
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from onbeat.evidence.envelope import Envelope, envelope
-from onbeat.evidence.epochs import leap_between
+from onbeat.evidence.epochs import EpochChange, epoch_change, leap_between
 from onbeat.evidence.lone_stamps import Leave, leaves
 from onbeat.evidence.pieces import fit
 from onbeat.evidence.shapes import Number, Shape
@@ -52,15 +52,19 @@ def judge_clocks(evidence: Evidence) -> Iterable[Verdict]:
             cases += _alone(line, origin)
             continue
         wrap = wraps(line)
-        of = offset(line, origin, None if wrap is None else unwrapped(line, wrap))
+        change = epoch_change(line) if wrap is None else None
+        mended = unwrapped(line, wrap) if wrap is not None else None if change is None else change.stamps
+        of = offset(line, origin, mended)
         if of is None:
             cases += _few(line, origin)
             continue
         offsets.append(of)
         here = _compared(of, origin)
         # A camera's arrivals move with an exposure that the file does not give; its stamps against their grid do not.
-        if wrap is None and of.follows and not any(case.fault in _SET for case in here):
+        if wrap is None and change is None and of.follows and not any(case.fault in _SET for case in here):
             here = _moved(line, leaves(line), origin, "stamp") or here
+        if change is not None:  # which of its two clocks the log is far from says less than that there are two
+            here = [_changed(of, change, origin), *(case for case in here if case.fault != "two_clocks")]
         cases += here
         if wrap is not None:
             plain = offset(line, origin) or of
@@ -115,6 +119,9 @@ def _alone(line: Timeline, origin_ns: int) -> list[Case]:
     wrap = wraps(line)
     if wrap is not None:
         return [_wrapped(_grid(line, origin_ns), wrap, origin_ns)]
+    change = epoch_change(line)
+    if change is not None:
+        return [_changed(_grid(line, origin_ns), change, origin_ns, "alone")]
     return _moved(line, leaves(line), origin_ns, "alone")
 
 
@@ -148,6 +155,21 @@ def _wrapped(of: Offset, wrap: Wrap, origin_ns: int) -> Case:
         "tick": Figure(wrap.turn_s / 2.0**wrap.bits, "s"),
     }
     return Case("wrap", "finding", of, figures, plot_of(of, marks=[Mark(at, "wraps")]), wrap.turn_s)
+
+
+def _changed(of: Offset, change: EpochChange, origin_ns: int, side: str = "") -> Case:
+    """Say that stamps come from two clocks, one after the other."""
+    clock = "log_ns" if of.line.has("log_ns") else "stamp_ns"
+    at = (int(of.line.rows[clock][change.row - 1]) - origin_ns) / 1e9
+    jump = change.jump_ns / 1e9
+    figures = {
+        "jump": Figure(jump, "s"),
+        "instant": Figure(at, "s", at, at + of.period),
+        "times": Figure(float(change.times), "1"),
+        "share": Figure(change.share, "1"),
+        "other": Figure(change.other_ns / 1e9, "s"),
+    }
+    return Case("two_clocks", "finding", of, figures, plot_of(of, marks=[Mark(at, "another clock")]), abs(jump), side)
 
 
 def _two_clocks(of: Offset, base: Envelope) -> Case:
@@ -185,9 +207,9 @@ def _is_delay(group: list[Case], offsets: Sequence[Offset]) -> bool:
 
 
 def _same(a: Case, b: Case) -> bool:
-    if a.fault != b.fault or a.level != b.level:
+    if a.fault != b.fault or a.level != b.level or a.figures.keys() != b.figures.keys():
         return False
-    if a.fault == "two_clocks":
+    if a.fault == "two_clocks" and "jump" not in a.figures:
         return abs(a.of.base_ns - b.of.base_ns) < _ONE_EPOCH_NS
     slack = 2 * max(a.of.period, b.of.period)
     for name in a.figures.keys() & b.figures.keys():

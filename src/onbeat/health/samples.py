@@ -281,6 +281,7 @@ def _gap(evidence: Evidence, group: list[list[_Silence]]) -> Verdict:
         what, why = "the stream falls silent", "lost or never taken, which only a count would tell"
     elif lost == 0:
         what, why = "the stream falls silent", "its own count goes on without a jump: the source paused"
+        why += "" if line.has("log_ns") else ", or its clock was set, which only a log time would tell"
     else:
         what, why = "the stream falls silent", f"its own count jumps by {lost}: those samples were taken and lost"
     times = "once" if len(mine) == 1 else f"{len(mine)} times"
