@@ -119,3 +119,30 @@ def test_what_is_no_baseline_is_refused_in_one_sentence(before: dict[str, Any], 
         compare(before, document([OFFSET]))
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def of(fault: str, *streams: str, size: float = 0.01) -> dict[str, Any]:
+    return {**said(fault, "", (size, size * 0.9, size * 1.1)), "streams": list(streams)}
+
+
+def test_streams_of_one_finding_may_come_in_any_order() -> None:
+    assert changes(document([of("skew", "camera", "imu")]), document([of("skew", "imu", "camera")])) == ([], [])
+
+
+def test_finding_that_fewer_streams_share_is_better_and_never_worse() -> None:
+    comparison = compare(document([of("gap", "camera", "imu")]), document([of("gap", "imu")]))
+    assert comparison.worse == ()
+    assert [(one.what, one.streams) for one in comparison.better] == [("gap", ("camera",))]
+
+
+def test_finding_that_one_more_stream_shares_is_worse_for_that_one() -> None:
+    comparison = compare(document([of("gap", "imu")]), document([of("gap", "camera", "imu")]))
+    assert [(one.what, one.streams) for one in comparison.worse] == [("gap", ("camera",))]
+    assert comparison.better == ()
+
+
+def test_finding_that_falls_into_two_is_the_same() -> None:
+    both, each = [of("skew", "camera", "imu")], [of("skew", "camera"), of("skew", "imu")]
+    assert changes(document(both), document(each)) == ([], [])
+    assert changes(document(each), document(both)) == ([], [])
+    assert changes(document(each), document([of("skew", "imu", "camera", size=0.05)])) == (["skew"], [])

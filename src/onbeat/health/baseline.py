@@ -57,19 +57,20 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Comparison:
     worse: list[Change] = []
     better: list[Change] = []
     old, new = _said(before, "findings"), _said(after, "findings")
-    open_ = set(_said(after, "unjudged"))
+    open_, streams = _said(after, "unjudged"), set(_rates(after))
     for key, figures in new.items():
-        if key not in old:
+        if came := _rest(key, old):
             name, figure = next(iter(figures.items()), ("", None))
-            worse.append(Change(*key, name, None, figure))
+            worse.append(Change(key[0], came, name, None, figure))
     for key, figures in old.items():
-        if key not in new and key not in open_ and set(key[1]) <= set(_rates(after)):
+        if (gone := _rest(key, new)) and set(gone) <= streams and _rest((key[0], gone), open_):
             name, figure = next(iter(figures.items()), ("", None))
-            better.append(Change(*key, name, figure, None))
+            better.append(Change(key[0], gone, name, figure, None))
     for level in ("findings", "notes"):
         first, second = _said(before, level), _said(after, level)
-        for key in first.keys() & second.keys():
-            _weigh(key, first[key], second[key], worse, better)
+        for key, figures in second.items():
+            if not _rest(key, first):
+                _weigh(key, _largest(key, first), figures, worse, better)
     rates, now = _rates(before), _rates(after)
     for stream, rate in rates.items():
         if stream not in now:
@@ -80,15 +81,38 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Comparison:
                 change = Change("rate", (stream,), "rate", Figure(rate, "Hz"), Figure(now[stream], "Hz"))
                 (worse if moved < 0 else better).append(change)
     order = [*old, *new, *_said(before, "notes")]
-    places = {key: k for k, key in reversed(list(enumerate(order)))}
 
     def place(change: Change) -> int:
-        return places.get((change.what, change.streams), len(order))
+        wanted = set(change.streams)
+        return next((k for k, (fault, names) in enumerate(order) if fault == change.what and wanted <= set(names)), len(order))
 
     return Comparison(tuple(sorted(worse, key=place)), tuple(sorted(better, key=place)))
 
 
 _Key = tuple[str, tuple[str, ...]]
+
+
+def _related(key: _Key, said: Mapping[_Key, dict[str, Figure]]) -> list[_Key]:
+    """Give what is the same fault: of the same streams, of more, or of some of them, as streams that share it are one finding."""
+    mine = set(key[1])
+    return [other for other in said if other[0] == key[0] and (set(other[1]) <= mine or set(other[1]) >= mine)]
+
+
+def _rest(key: _Key, said: Mapping[_Key, dict[str, Figure]]) -> tuple[str, ...]:
+    """Give the streams of a finding of which the same is not said."""
+    there = {name for other in _related(key, said) for name in other[1]}
+    return tuple(name for name in key[1] if name not in there)
+
+
+def _largest(key: _Key, said: Mapping[_Key, dict[str, Figure]]) -> dict[str, Figure]:
+    """Give the figures of what was said of the same streams, or else those of the largest of what was said of more or of some."""
+    related = _related(key, said)
+    same = [said[other] for other in related if set(other[1]) == set(key[1])]
+    return (same or sorted((said[other] for other in related), key=_first_size))[-1]
+
+
+def _first_size(figures: Mapping[str, Figure]) -> float:
+    return max((abs(figure.value) for figure in list(figures.values())[:1]), default=0.0)
 
 
 def _weigh(
