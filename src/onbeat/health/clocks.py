@@ -15,6 +15,7 @@ from onbeat.health.check import Check, Evidence, Figure, Mark, Verdict
 from onbeat.health.clock_cases import Case, figure, plot_of, shaped
 from onbeat.health.clock_words import words
 from onbeat.health.offsets import Offset, offset
+from onbeat.health.subtracted import Latency, changed_latency, subtracted
 
 __all__ = ("CLOCKS", "judge_clocks")
 
@@ -47,7 +48,11 @@ def judge_clocks(evidence: Evidence) -> Iterable[Verdict]:
     origin = min(logs or [int(line.t_ns[0]) for line in lines], default=0)
     cases: list[Case] = []
     offsets: list[Offset] = []
+    latencies: dict[str, list[Latency]] = {}
     for line in lines:
+        if evidence.recording.onbeat and (held := subtracted(line, origin)) is not None:
+            latencies[line.name] = held
+            continue
         if not line.has("log_ns"):
             cases += _alone(line, origin)
             continue
@@ -73,7 +78,9 @@ def judge_clocks(evidence: Evidence) -> Iterable[Verdict]:
     among = len(offsets)
     notes = [case for group in kept for case in group if case.level == "note"]
     found = [_verdict(group, max(among, len(group)), origin) for group in kept if group[0].level != "note"]
-    return [*found, _noted(notes)] if notes else found
+    beside = [_noted(notes)] if notes else []
+    changed = changed_latency(latencies)
+    return [*found, *beside] if changed is None else [*found, *beside, changed]
 
 
 CLOCKS = Check("clocks", FAULTS, judge_clocks)
