@@ -12,11 +12,27 @@ def test_findings_of_one_fault_are_one_block(capsys: pytest.CaptureFixture[str])
     print_report(Terminal(), CheckReport(examined(finding("skew", "a"), finding("skew", "b"), finding("gap", "c"))))
     out = capsys.readouterr().out
     assert [line for line in out.splitlines() if line[:1].isdigit()] == [
-        "3 findings in 1 stream, the worst: a runs 46 ppm fast against the log.",
+        "3 findings in 1 stream, the worst: skew (a).",
         "1. skew: a",
         "2. gap: c",
     ]
     assert "   also on: b" in out
+
+
+def test_sentence_of_a_finding_is_said_once_with_its_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    print_report(Terminal(), CheckReport(examined(finding("skew", "a"))))
+    out = capsys.readouterr().out
+    assert out.startswith("1 finding in 1 stream: skew (a).\n")
+    assert out.count("a runs 46 ppm fast against the log") == 1
+    assert "   95 %: skew 46 ppm (45.2 ppm to 46.9 ppm)\n   confirm:" in out
+
+
+def test_what_was_counted_has_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    counted = Verdict("gap", ("a",), "finding", "silent", {"gaps": Figure(3, "1")}, "look", "mend")
+    print_report(Terminal(), CheckReport(examined(counted, damage="ends early")))
+    out = capsys.readouterr().out
+    assert out.startswith("Read only in part; 1 finding in 1 stream: gap (a).\n")
+    assert "95 %" not in out
 
 
 def test_the_rest_is_brief(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,18 @@ def test_an_interval_has_the_unit_of_its_value() -> None:
     assert figure_cells("n", Figure(3, "1")) == ("n", "3", "")
 
 
+def test_shares_are_in_percent_and_counts_are_not() -> None:
+    assert figure_cells("share of time", Figure(0.02231, "1")) == ("share of time", "2.231 %", "")
+    assert figure_cells("off", Figure(-0.05, "1", -0.06, -0.04)) == ("off", "-5 %", "-6 % to -4 %")
+    assert figure_cells("missed", Figure(0.0004, "1")) == ("missed", "0.04 %", "")
+    assert figure_cells("gaps", Figure(2, "1")) == ("gaps", "2", "")
+    assert figure_cells("share", Figure(0.02, "s")) == ("share", "20 ms", "")
+
+
+def test_interval_that_is_finer_than_the_digits_is_a_half_width() -> None:
+    assert figure_cells("step", Figure(0.194, "s", 0.194 - 2e-9, 0.194 + 2e-9))[2] == "± 2 ns"
+
+
 @pytest.mark.parametrize(("seconds", "words"), [(5, "5 s"), (125, "2 min 05 s"), (7325, "2 h 02 min")])
 def test_long_times(seconds: float, words: str) -> None:
     assert duration(seconds) == words

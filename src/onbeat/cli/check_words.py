@@ -18,7 +18,7 @@ def print_report(terminal: "Terminal", report: "CheckReport") -> None:
     """Print what was found in one recording."""
     from onbeat.report.words import as_sentence, in_words, listed, spoken
 
-    terminal.say(as_sentence(report.verdict(), report.stream_names), style="yellow" if report.findings else "bold")
+    terminal.say(as_sentence(_headline(report), report.stream_names), style="yellow" if report.findings else "bold")
     for note in report.delays:
         terminal.say(as_sentence(spoken(note), note.streams))
     for number, group in enumerate(report.groups, 1):
@@ -26,6 +26,8 @@ def print_report(terminal: "Terminal", report: "CheckReport") -> None:
         terminal.say()
         terminal.say(f"{number}. {in_words(first.fault)}: {listed(first.streams)}", style="bold")
         terminal.say(f"   {as_sentence(spoken(first), first.streams)}")
+        if measured := _interval(first):
+            terminal.say(f"   95 %: {measured}")
         terminal.say(f"   confirm: {as_sentence(spoken(first, first.confirm), first.streams)}")
         terminal.say(f"   fix: {as_sentence(spoken(first, first.fix), first.streams)}")
         if len(group) > 1:
@@ -33,6 +35,30 @@ def print_report(terminal: "Terminal", report: "CheckReport") -> None:
     _brief(terminal, "worth knowing:", report.remarks, _MOST_NOTES)
     _brief(terminal, "could not be judged:", report.unjudged, _MOST_REASONS)
     terminal.say()
+
+
+def _headline(report: "CheckReport") -> str:
+    """Say in a line how it stands; the sentence of the worst finding follows in its block, and is not said twice."""
+    from onbeat.report.words import counted, in_words, listed
+
+    if not report.findings:
+        return report.verdict()
+    worst, streams = report.findings[0], counted(len(report.examined.facts), "stream")
+    broken = "read only in part; " if report.examined.damage else ""
+    which = f"{', the worst' if len(report.findings) > 1 else ''}: {in_words(worst.fault)}"
+    where = f" ({listed(worst.streams)})" if worst.streams else ""
+    return f"{broken}{counted(len(report.findings), 'finding')} in {streams}{which}{where}"
+
+
+def _interval(verdict: "Verdict") -> str:
+    """Give the first number that was estimated, with its interval; nothing where all were counted."""
+    from onbeat.report.words import figure_cells
+
+    for name, figure in verdict.figures.items():
+        words, value, interval = figure_cells(name, figure)
+        if interval:
+            return f"{words} {value} ({interval})" if not interval.startswith("±") else f"{words} {value} {interval}"
+    return ""
 
 
 def _brief(terminal: "Terminal", title: str, verdicts: "Sequence[Verdict]", most: int) -> None:
@@ -77,14 +103,14 @@ def _change(change: "Change") -> str:
     if change.what == "stream":
         return f"stream {listed(change.streams)} is gone"
     if change.before is None:
-        return f"new: {what}{'' if change.after is None else ', ' + _figure(change.after)}"
+        return f"new: {what}{'' if change.after is None else ', ' + _figure(change.name, change.after)}"
     if change.after is None:
-        return f"gone: {what}, it was {_figure(change.before)}"
-    return f"{what}: {_figure(change.before)} before, {_figure(change.after)} now"
+        return f"gone: {what}, it was {_figure(change.name, change.before)}"
+    return f"{what}: {_figure(change.name, change.before)} before, {_figure(change.name, change.after)} now"
 
 
-def _figure(figure: "Figure") -> str:
+def _figure(name: str, figure: "Figure") -> str:
     from onbeat.report.words import figure_cells
 
-    _, value, interval = figure_cells("", figure)
+    _, value, interval = figure_cells(name, figure)
     return f"{value} (95 %: {interval})" if interval else value

@@ -303,9 +303,9 @@ def plot_of(of: Offset, base: Envelope | None = None, found: Shape | None = None
     pick = np.unique(np.linspace(0, len(of.t) - 1, _PLOTTED).astype(np.int64))
     curves = [Curve("log time minus stamp", of.t[pick], of.d[pick] * 1e3, "dots")]
     if base is not None:
-        curves.append(Curve("baseline", base.t, base.d * 1e3))
+        curves.append(Curve("least delays", base.t, base.d * 1e3))
     if base is not None and found is not None:
-        curves.append(Curve("shape", base.t, found.curve * 1e3))
+        curves.append(Curve("what was fitted", base.t, found.curve * 1e3))
     title = f"{of.name}: the offset of its clock"
     return Plot(title, "time (s)", "log time minus stamp, less its median (ms)", tuple(curves), tuple(marks))
 

@@ -157,8 +157,8 @@ def _two_clocks(v: Mapping[str, float], whose: str, log_ns: int, base_ns: int) -
     one_kind = stamps.split(" of ")[0] == logs.split(" of ")[0]
     same = " (replayed, or a clock that was never set)" if one_kind else ""
     return Words(
-        f"stamps and log times are on two clocks{same}: stamps are {stamps}, log times {logs}; they are {v['offset']:.6f} s apart"
-        f"{_pace(v)}; {whose}",
+        f"stamps and log times are on two clocks{same}: stamps are {stamps}, log times {logs}; they are "
+        f"{_apart(v['offset'])} apart{_pace(v)}; {whose}",
         "print one stamp beside the recorder's time: a delay cannot be that long, and a simulator's /clock or a device's "
         "uptime shows the "
         "same number",
@@ -179,6 +179,11 @@ def _changed_clocks(v: Mapping[str, float], whose: str) -> Words:
         "the samples of the other clock",
         _TIMES | _LATER | {"skew", "drift", "step", "slew", "rate_flips", "reference_died", "tai_utc", "quantised_stamps"},
     )
+
+
+def _apart(seconds: float) -> str:
+    """Write how far two epochs are apart: what is longer than days is read as days, and the exact number is a figure."""
+    return f"{seconds / 86_400:.1f} days" if abs(seconds) > 172_800 else f"{seconds:.6f} s"
 
 
 def _pace(v: Mapping[str, float]) -> str:

@@ -70,7 +70,11 @@ def _group(number: int, group: Sequence[Verdict], pictures: Mapping[int, str]) -
     blocks: list[Paragraph | Table | Figure] = [Paragraph(as_sentence(spoken(first), first.streams))]
     if id(first) in pictures:
         blocks.append(Figure(pictures[id(first)]))
-    blocks.append(Table(("figure", "value", "95 %"), [figure_cells(name, figure) for name, figure in first.figures.items()]))
+    cells = [figure_cells(name, figure) for name, figure in first.figures.items()]
+    # Counts have no interval; a column without any is left out.
+    estimated = any(interval for *_, interval in cells)
+    header = ("figure", "value", "95 %") if estimated else ("figure", "value")
+    blocks.append(Table(header, cells if estimated else [cell[:2] for cell in cells]))
     blocks.append(Paragraph(f"Confirm: {as_sentence(spoken(first, first.confirm), first.streams)}"))
     blocks.append(Paragraph(f"Fix: {as_sentence(spoken(first, first.fix), first.streams)}"))
     drawn = [one for one in others if id(one) in pictures]

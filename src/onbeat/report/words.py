@@ -19,6 +19,8 @@ __all__ = (
 )
 
 _LONGEST = 60
+_SHARES = ("share", "off")  # figures that begin so, and these, are parts of a whole
+_PARTS = frozenset({"missed", "late", "late rows", "past rows", "chunks too late"})
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -91,12 +93,16 @@ def duration(seconds: float) -> str:
 
 
 def figure_cells(name: str, figure: Figure) -> tuple[str, str, str]:
-    """Give the cells of a table of figures: name, value, 95 % interval."""
-    interval = ""
+    """Give the cells of a table of figures: name, value, 95 % interval; shares are written in percent."""
+    name, value, unit = name.replace("_", " "), figure.value, figure.unit
+    factor, interval = 1.0, ""
+    if unit == "1" and (name.startswith(_SHARES) or name in _PARTS):
+        factor, unit, value = 100.0, "%", 100.0 * value
     if figure.low is not None and figure.high is not None:
-        low, high = (_scaled(bound, figure.unit, figure.value) for bound in (figure.low, figure.high))
-        interval = f"{low} to {high}"
-    return name.replace("_", " "), quantity(figure.value, figure.unit), interval
+        low, high = (_scaled(factor * bound, unit, value) for bound in (figure.low, figure.high))
+        # An interval that is finer than the digits would be one number twice.
+        interval = f"{low} to {high}" if low != high else f"± {quantity(factor * (figure.high - figure.low) / 2, unit)}"
+    return name, quantity(value, unit), interval
 
 
 def _scaled(value: float, unit: str, scale: float) -> str:
