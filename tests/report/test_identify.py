@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,15 @@ def test_two_joints_share_their_remarks() -> None:
     assert about[0].endswith("(joint 0; 1 alike)")
     refusals = made.refusals()
     assert refusals is None or all("dead time" in row[0] for row in refusals.rows)
+
+
+def test_dead_time_and_lag_that_lack_for_one_reason_are_one_row() -> None:
+    made = joint()
+    unknown = replace(made.plant.dead_time, verdict="refused", value=None, ci95=None, reason="only the sum is known")
+    plant = replace(made.plant, dead_time=unknown, lag=replace(unknown, quantity="lag"))
+    refusals = report(replace(made, plant=plant)).refusals()
+    assert refusals is not None
+    assert list(refusals.rows) == [("joint 0, dead time and lag", "only the sum is known")]
 
 
 def test_bias_is_in_the_verdict() -> None:

@@ -269,8 +269,8 @@ def _remarks(stamps: Stamps, stale: float, choice: Choice, beyond: Beyond, t_s: 
     if abs(beyond.play.deviations) > SEEN:
         wider += abs(beyond.play.moves_s)
         remarks.append(
-            f"the motion stays behind by {abs(beyond.play.size):.2g} in either direction, as play or friction does; the delay "
-            f"with it and without it differ by {beyond.play.moves_s * 1e3:.3f} ms"
+            f"the motion stays behind by {abs(beyond.play.size):.2g} (in its own unit) in either direction, as play or friction "
+            f"does; the delay with it and without it differ by {beyond.play.moves_s * 1e3:.3f} ms"
         )
     if abs(beyond.drift.deviations) > SEEN:
         ends_s = abs(beyond.drift.size) * float(t_s[-1] - t_s[0]) / 2

@@ -256,8 +256,11 @@ def _report(
 
 def _tell(terminal: Terminal, report: "IdentifyReport", document: dict[str, Any]) -> int:
     """Say what was found."""
+    from onbeat.report.identify import KEY
+
     if table := report.table():
         terminal.table(table.header, table.rows)
+        terminal.say(KEY, style="dim")
         terminal.say()
     for sentence in report.sentences():
         terminal.say(sentence)

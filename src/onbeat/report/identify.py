@@ -14,7 +14,7 @@ from onbeat.report.document import plain_json
 from onbeat.report.folder import RunFolder
 from onbeat.report.html import Figure, Paragraph, Section, Table, page
 
-__all__ = ("IdentifyReport",)
+__all__ = ("KEY", "IdentifyReport")
 
 _MUCH_CHI2 = 3.0
 
@@ -131,8 +131,11 @@ class IdentifyReport:
         """Give what was refused and why; None when nothing was."""
         rows = [(f"joint {joint.joint}", joint.plant.reason) for joint in self.refused]
         for joint in self.accepted:
-            parts = [part for part in (joint.plant.dead_time, joint.plant.lag) if not part.accepted]
-            rows += [(f"joint {joint.joint}, {part.quantity.replace('_', ' ')}", part.reason) for part in parts]
+            parts: dict[str, list[str]] = {}
+            for part in (joint.plant.dead_time, joint.plant.lag):
+                if not part.accepted:
+                    parts.setdefault(part.reason, []).append(part.quantity.replace("_", " "))
+            rows += [(f"joint {joint.joint}, {' and '.join(names)}", reason) for reason, names in parts.items()]
         return Table(("what", "why"), rows, words=("why",)) if rows else None
 
     def document(self, run: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,7 +166,7 @@ class IdentifyReport:
         if table:
             sections.append(Section("Each joint", [table, Paragraph(_COLUMNS)]))
         if refusals:
-            sections.append(Section("Refused", [refusals]))
+            sections.append(Section("What could not be told", [refusals]))
         sections.append(Section("What goes with it", [Paragraph(_sentence(line)) for line in self.remarks()]))
         sections.append(Section("How it was moved", [self._motions()]))
         sections.append(Section("Next", [Paragraph(self.next_command())]))
@@ -200,6 +203,8 @@ _CAPTION = (
     "delay and the gain of each tone alone, beside the dead time and lag that were fitted to all of them; and some seconds of "
     "the motion, what was read moved back by l_eff."
 )
+# Below the table in a terminal.
+KEY = "l_eff: from sending to motion; a dead time or lag that is not known to 1 ms is left out; chi2: near 1 where that is all."
 _COLUMNS = (
     "l_eff is the time from sending to motion: half of the hold between two sends, dead time and lag. A part that is not known "
     "to 1 ms is left out. Gain is how far the joint went for how far it was told to go; chi2 is near 1 where a dead time and a "
