@@ -52,6 +52,7 @@ def test_words_and_table_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     said = capsys.readouterr().out
     assert "realtime_kernel" in said
     assert "beside the real jobs" in said
+    assert ": cycles by how late they woke (bars are logarithmic)" in said
     assert (tmp_path / "onbeat-doctor/report.html").is_file()
 
 

@@ -206,9 +206,11 @@ def _print(terminal: Terminal, report: "DoctorReport", every: bool) -> None:
     if report.tests:
         terminal.say()
         terminal.table(SELF_TEST_HEADER, [self_test_cells(test) for test in report.tests], left=2)
-        for test in report.tests:
+        for row, test in zip((self_test_cells(test) for test in report.tests), report.tests, strict=True):
             terminal.say()
-            for line in bars(test):
+            if lines := bars(test):
+                terminal.say(f"{row[0]}: cycles by how late they woke (bars are logarithmic)", style="dim")
+            for line in lines:
                 terminal.say(line)
             for words in (test.invalid, *test.refused):
                 if words:
