@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from onbeat.cli.clock import _who_can_ask
 from onbeat.cli.main import main
 from onbeat.clock import ClockServer
 
@@ -45,6 +46,19 @@ def test_server_listens_says_where_and_ends_by_ctrl_c() -> None:
                 stream.close()
 
 
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("127.0.0.1", "only this machine can ask it: onbeat clock status 127.0.0.1:5558; for other machines: --host 0.0.0.0"),
+        ("localhost", "only this machine can ask it"),
+        ("0.0.0.0", "on another machine: onbeat clock status HOST:5558"),
+        ("robot.local", "on another machine: onbeat clock status HOST:5558"),
+    ],
+)
+def test_server_says_who_can_ask_it(host: str, words: str) -> None:
+    assert _who_can_ask(host, 5558).startswith(words)
+
+
 def test_status_says_how_well_the_servers_time_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     with served() as address:
         main(["clock", "status", address, "--seconds", "1.5", "--max-error", "1", "--json"])
@@ -70,7 +84,9 @@ def test_server_that_is_not_there_is_a_finding_with_the_cause(capsys: pytest.Cap
 def test_watch_draws_and_its_json_is_a_line_for_each_look(capsys: pytest.CaptureFixture[str]) -> None:
     with served() as address:
         assert main(["clock", "watch", address, "--seconds", "1.5"]) == 0
-        assert "hard bound" in capsys.readouterr().out
+        drawn = capsys.readouterr().out
+        assert "hard bound" in drawn
+        assert drawn.endswith("\n")
         assert main(["clock", "watch", address, "--seconds", "1.5", "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines

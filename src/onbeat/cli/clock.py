@@ -57,9 +57,7 @@ def serve(
     try:
         server.start()
         terminal.document({"host": host, "port": server.port})
-        terminal.say(
-            f"serving this machine's clock on {host}:{server.port}; on another machine: onbeat clock status HOST:{server.port}"
-        )
+        terminal.say(f"serving this machine's clock on {host}:{server.port}; {_who_can_ask(host, server.port)}")
         sys.stdout.flush()
         clock = SystemClock()
         while True:
@@ -112,6 +110,19 @@ def status(
         }
     )
     return GOOD if good else FINDING
+
+
+def _who_can_ask(host: str, port: int) -> str:
+    """Say what to type where; a loopback address is reached from this machine only."""
+    from ipaddress import ip_address
+
+    try:
+        here = ip_address(host).is_loopback
+    except ValueError:
+        here = host == "localhost"
+    if here:
+        return f"only this machine can ask it: onbeat clock status {host}:{port}; for other machines: --host 0.0.0.0"
+    return f"on another machine: onbeat clock status HOST:{port}"
 
 
 @app.command(epilog="Example: onbeat clock watch robot.local")
@@ -187,6 +198,8 @@ def _picture(client: "ClockClient", server: str, clock: Any, end_ns: int | None)
             width = max(min(console.width - 14, 100), 20)
             picture = draw_offset(*(zip(*rows, strict=True) if rows else ((), (), ())), width=width)
             live.update(Text("\n".join([*_lines(server, found), "", *picture, *events])))
+    if not console.is_terminal:
+        console.print()  # what is redirected is drawn once, without the end of its last line
 
 
 def _lines(server: str, found: "ClockStatus") -> list[str]:
