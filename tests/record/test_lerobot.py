@@ -83,7 +83,7 @@ def test_version_3_keeps_episodes_whole_across_files(v3: Path) -> None:
 
 def test_one_episode(v3: Path) -> None:
     assert [(e.index, len(e.t_ns)) for e in open_lerobot(v3).episodes(1)] == [(1, 50)]
-    with pytest.raises(BadInput, match="has no episode 9"):
+    with pytest.raises(BadInput, match=r"has no episode 9; it has 0 to 2$"):
         list(open_lerobot(v3).episodes(9))
 
 

@@ -20,6 +20,7 @@ _VERSIONS = ("v2.0", "v2.1", "v3.0")
 _COMMAND, _MEASURED = "action", "observation.state"
 _GRID_TOLERANCE_NS = 1_000_000  # float32 seconds are 0.1 ms coarse after half an hour; real stamps jitter by more than this
 _WIDEST = 10_000
+_LISTED = 8
 _LONGEST_S = 4e9  # the year 2096, where somebody wrote seconds since 1970
 
 
@@ -63,10 +64,10 @@ def open_lerobot(path: Path) -> JointRecording:
         for episode in _episodes(files, only, fps, command_columns, measured_columns):
             found = True
             yield episode
+        if not found and only is None:
+            raise BadInput(f"{root} has no rows; download its data folder again")
         if not found:
-            raise BadInput(
-                f"{root} has no episode {only}" if only is not None else f"{root} has no rows; download its data folder again"
-            )
+            raise BadInput(f"{root} has no episode {only}; it has {_numbered(files)}")
 
     return JointRecording(
         path=root,
@@ -184,6 +185,16 @@ def _episodes(
             parts.append(part)
     if parts:
         yield _episode(parts, fps, command_columns, measured_columns)
+
+
+def _numbered(files: list[Path]) -> str:
+    """Say which episodes there are: "0 to 49", or their numbers where some are left out."""
+    numbers = sorted({part.episode for path in files for part in file_rows(path, ())})
+    first, last = (numbers[0], numbers[-1]) if numbers else (0, -1)
+    if len(numbers) > 2 and len(numbers) == last - first + 1:
+        return f"{first} to {last}"
+    more = f" and {len(numbers) - _LISTED} more" if len(numbers) > _LISTED else ""
+    return (", ".join(str(number) for number in numbers[:_LISTED]) or "none") + more
 
 
 def _episode(
