@@ -198,9 +198,9 @@ def _help() -> str:
             "  --version  Print the version.",
             "  --help     Print this; after a command, what that command does.",
             "",
-            "Exit code: 0 good, 1 a finding (check: a timing fault, or with --baseline one that got worse; delay and identify:",
-            "a joint could not be told; run: something was late; doctor: a bad check), 2 could not run, or could not read a file",
-            "whole.",
+            "Exit code: 0 good, 1 a finding (check: a timing fault, or with --baseline one that got worse; delay: no joint could",
+            "be told; identify: a joint could not; run: something was late; doctor: a bad check; clock: a time that is not known",
+            "well enough), 2 could not run, or could not read a file whole.",
             "Example: onbeat check drive.mcap",
         )
     )
