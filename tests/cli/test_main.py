@@ -120,6 +120,8 @@ def test_unknown_words_get_the_nearest(
 def test_a_wrong_use_of_a_command_of_two_words_leads_to_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["clock", "status", "--zzzzzzz"]) == 2
     assert one_sentence(capsys) == "no option '--zzzzzzz'; see: onbeat clock status --help"
+    assert main(["clock", "watch", "here", "--duration", "2"]) == 2  # which is no slip of --rate
+    assert one_sentence(capsys) == "no option '--duration'; see: onbeat clock watch --help"
 
 
 @pytest.mark.parametrize("arguments", [["work"], ["work", "a", "b"], ["work", "a", "--speed", "fast"], ["work", "a", "--speed"]])

@@ -62,7 +62,7 @@ def test_first_rows_that_are_past_are_a_note(tmp_path: Path) -> None:
     (note,) = said_of(tmp_path, [("ddkkkkkk", 130)] * 20)
     assert note.level == "note"
     assert note.figures["past rows"].value == pytest.approx(0.25)
-    assert "100% of the chunks" in note.sentence
+    assert "100 % of the chunks" in note.sentence
 
 
 def test_chunk_that_is_past_as_a_whole_is_a_finding(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_missed_deadlines_are_counted_with_the_worst(tmp_path: Path) -> None:
 def test_late_send_and_a_device_that_does_not_take_are_named(tmp_path: Path) -> None:
     table = cycles(wake_ns=(10, 40 * MS + 3 * MS), flags=(10, int(Flag.LATE | Flag.WOULD_BLOCK)))
     (found,) = loop_said(tmp_path, table)
-    assert "1 sends more than half a period late, 1 targets that the device did not take" in found.sentence
+    assert "1 send more than half a period late, 1 target that the device did not take" in found.sentence
     assert found.figures["worst"].value == pytest.approx(3e-3)
 
 

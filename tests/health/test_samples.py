@@ -79,6 +79,7 @@ def test_gap_says_what_the_count_says(jumps: bool, words: str) -> None:
     (verdict,) = said(line("x", {"kind": "image"}, stamp_ns=stamp[keep], log_ns=log[keep], seq=count))
     assert verdict.fault == "gap"
     assert words in verdict.sentence
+    assert "falls silent once, for 2" in verdict.sentence
     assert verdict.figures["longest gap"].value == pytest.approx(61 / 30, abs=0.01)
 
 
@@ -92,6 +93,7 @@ def test_gap_of_all_streams_is_one_verdict() -> None:
         lines.append(line(name, {"kind": "numbers"}, stamp_ns=stamp[keep], log_ns=log[keep]))
     (verdict,) = said(*lines)
     assert verdict.streams == ("camera", "imu", "joints")
+    assert "other streams" not in verdict.confirm
     assert "together" in verdict.sentence
 
 

@@ -219,7 +219,7 @@ def _complain(sentence: str) -> None:
 def _unknown(kind: str, name: str, known: Sequence[str], more: str) -> str:
     # Without the dashes, which would make any two short options alike.
     words = {each.lstrip("-"): each for each in known}
-    near = get_close_matches(name.lstrip("-"), words, n=1, cutoff=0.5)
+    near = get_close_matches(name.lstrip("-"), words, n=1, cutoff=0.6)  # a slip; --duration is none for --rate
     return f"no {kind} {name!r}; " + (f"did you mean {words[near[0]]!r}?" if near else f"see: {more}")
 
 

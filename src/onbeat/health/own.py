@@ -71,12 +71,12 @@ def _waypoints(module: str, logged: Sequence[LoggedOutcome]) -> Iterator[Verdict
     if lost:
         said.append(f"{lost} of {len(chunks)} chunks were past as a whole when they were ready")
     elif float(np.median(past)) > MOST_PAST:
-        said.append(f"of a usual chunk {np.median(past):.0%} was past when it was ready")
+        said.append(f"of a usual chunk {100 * np.median(past):.0f} % was past when it was ready")
     for kind, meaning in (("late", "were sent late"), ("stretched", "asked for more than max_speed and took longer")):
         count = sum(row.kind == kind for row in rows)
         if count > MOST_MOVED * len(rows):
             by_s = max(row.by_ns for row in rows if row.kind == kind) / 1e9
-            said.append(f"{count} of {len(rows)} rows ({count / len(rows):.1%}) {meaning}, by up to {by_s * 1e3:.0f} ms")
+            said.append(f"{count} of {len(rows)} rows ({100 * count / len(rows):.1f} %) {meaning}, by up to {by_s * 1e3:.0f} ms")
     plot = _lateness_plot(module, chunks)
     if said:
         yield Verdict(
@@ -92,14 +92,15 @@ def _waypoints(module: str, logged: Sequence[LoggedOutcome]) -> Iterator[Verdict
             weight=worst_s,
         )
     elif past.any() or moved:
-        first = f"the first rows of {np.mean(past > 0):.0%} of the chunks were past when they were ready" if past.any() else ""
+        begun = 100 * np.mean(past > 0)
+        first = f"the first rows of {begun:.0f} % of the chunks were past when they were ready" if past.any() else ""
         slow = f"{len(moved)} of {len(rows)} rows took longer than asked" if moved else ""
         yield Verdict(
             "late_waypoints",
             (module,),
             "note",
             f"{module}: {' and '.join(x for x in (first, slow) if x)}, by up to {worst_s * 1e3:.0f} ms; "
-            f"{1 - past.mean():.0%} of all rows were in time, and no chunk was lost",
+            f"{100 * (1 - past.mean()):.0f} % of all rows were in time, and no chunk was lost",
             figures,
             plot=plot,
         )
@@ -142,9 +143,9 @@ def _cycles(module: str, cycles: NDArray[Any]) -> Iterator[Verdict]:
         f"{count} {what}"
         for count, what in (
             (missed, f"of {due} deadlines missed"),
-            (late, "sends more than half a period late"),
-            (blocked, "targets that the device did not take"),
-            (failed, "errors of the device"),
+            (late, f"{'send' if late == 1 else 'sends'} more than half a period late"),
+            (blocked, f"{'target' if blocked == 1 else 'targets'} that the device did not take"),
+            (failed, f"{'error' if failed == 1 else 'errors'} of the device"),
         )
         if count
     ]

@@ -297,10 +297,15 @@ def _gap(evidence: Evidence, group: list[list[_Silence]]) -> Verdict:
         "gap",
         tuple(one[0].line.name for one in group),
         "finding",
-        f"{what} {times}, for up to {max(long_s):.3g} s at {at}, {100 * share:.2g} % of the "
+        f"{what} {times}, for {'' if len(mine) == 1 else 'up to '}{max(long_s):.3g} s at {at}, {100 * share:.2g} % of the "
         f"time (period {found.period_ns / 1e6:.4g} ms): {why}",
         figures,
-        "compare the source's own counter before and after the gap, and whether other streams of the same machine stop too",
+        "compare the source's own counter before and after the gap, and "
+        + (
+            "look into the log of the recording machine at that time (dmesg, its disk)"
+            if len(group) > 1
+            else "whether other streams of the same machine stop too"
+        ),
         "cut the recording there, and never interpolate across it; then look at what blocks for that long: disk, USB, a lock",
         intervals_plot(line, found.period_ns, "Intervals: silence", [(s.start_ns - begin, s.end_ns - begin) for s in mine[:20]]),
         frozenset({"dropped_samples", "jitter", "rate_not_held"}),
