@@ -219,22 +219,21 @@ void Cycle::add_correction(const PlanCell& plan) noexcept {
 void Cycle::follow_stream(const PlanCell& plan, bool stale) noexcept {
   follower_.take(*plan.aim);
   // A stream begins from what was sent; where nothing was, from the plan before it.
+  bool limited = false;
   if (!limiter_.has_last()) {
     plan.path->at(record_.t_eff_ns, target_.data());
+    limited = limiter_.keep_in_range(target_.data(), width_);
     limiter_.place(target_.data());
   }
-  if (frozen_ || stale || !(dt_s_ > 0)) {
-    in_step_ = false;
-    return stop_moving();
-  }
+  if (frozen_ || stale || !(dt_s_ > 0)) return stop_following();
   in_step_ = in_step_ || follower_.begin(limiter_, dt_s_);
   const double lead_s = options_.k_ff * seconds(reference_ns_, record_.t_eff_ns);
-  bool limited = true;
   if (in_step_) {
-    limited = follower_.step(reference_ns_, lead_s, dt_s_, target_.data());
+    limited |= follower_.step(reference_ns_, lead_s, dt_s_, target_.data());
     in_step_ = limiter_.within(target_.data(), dt_s_);
     for (std::size_t i = 0; i < width_; ++i) before_[i] = follower_.speed(i) * dt_s_;
   } else {
+    limited = true;
     for (std::size_t i = 0; i < width_; ++i) target_[i] = follower_.aimed(i, reference_ns_, lead_s).position, before_[i] = 0.0;
   }
   if (!in_step_) {
@@ -271,6 +270,17 @@ void Cycle::stop_moving() noexcept {
     limiter_.brake(target_.data(), dt_s_);
   else
     std::copy_n(limiter_.last(), width_, target_.data());
+}
+
+// As the follower can: it has left itself room for that inside the range. Out of step with it, as the limiter can.
+void Cycle::stop_following() noexcept {
+  in_step_ = in_step_ && dt_s_ > 0;
+  if (in_step_) {
+    follower_.stop(dt_s_, target_.data());
+    in_step_ = limiter_.within(target_.data(), dt_s_);
+  }
+  if (!in_step_) return stop_moving();
+  record_.flags |= limiter_.at_rest() ? kHeld : kExtrapolated;
 }
 
 void Cycle::extrapolate(Ns past_end_ns) noexcept {

@@ -62,7 +62,10 @@ Ns Cycle::aim(Aim aim) {
   const std::lock_guard lock(writers_);
   if (newest_.path->kind() == Trajectory::Kind::pose) throw BadInput("targets of a stream are joints; poses are not shaped, so schedule them");
   if (newest_.aim != nullptr) {
-    if (aim.t_ns == newest_.aim->t_ns) return newest_.id;
+    if (aim.t_ns == newest_.aim->t_ns) {
+      if (aim.position == newest_.aim->position && aim.velocity == newest_.aim->velocity) return newest_.id;
+      throw BadInput(text("another target has the stamp %lld ns already; two targets cannot be true at one instant", static_cast<long long>(aim.t_ns)));
+    }
     if (aim.t_ns < newest_.aim->t_ns)
       throw BadInput(text("the target is %.3f ms older than the newest one of its stream; give targets in the order of time",
                           milliseconds(aim.t_ns, newest_.aim->t_ns)));

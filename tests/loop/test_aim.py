@@ -137,6 +137,50 @@ def test_a_stream_begins_where_the_device_stands() -> None:
         assert abs(float(sink.drain()["values"][0, 0]) - at) <= 400 * T**3
 
 
+def test_a_stream_begins_inside_the_range_where_the_plan_is_not() -> None:
+    limits = Limits(max_speed=3.1, max_acceleration=20.0, max_jerk=400.0, lower=-1.0, upper=1.0)
+    loop, sink = loop_of(Trajectory([0], [[2.0]]), limits)
+    loop.aim([0.5], t_ns=0)
+    deadline = 0
+    for _ in range(300):
+        deadline = loop.cycle(deadline, deadline)
+    values = sink.drain()["values"][:, 0]
+    assert values.max() <= 1.0
+    assert values[-1] == pytest.approx(0.5, abs=1e-6)
+    assert loop.records()["flags"][0] & Flag.LIMITED
+
+
+@pytest.mark.parametrize("given_up", ["stale", "late"])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_stream_that_is_given_up_near_the_end_of_its_range_stops_inside_within_the_limits(given_up: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    bound = float(rng.uniform(0.1, 0.5))
+    jerk = float(rng.choice([150.0, 400.0]))
+    limits = Limits(max_speed=3.1, max_acceleration=20.0, max_jerk=jerk, lower=-bound, upper=bound)
+    options: dict[str, Any] = {"stale_s": 0.05} if given_up == "stale" else {"on_late": "hold"}
+    loop, sink = loop_of(HOME, limits, **options)
+    loop.place([0.0])
+    deadline, sent = 0, [np.zeros(1)]
+    for _ in range(40):
+        for _ in range(int(rng.integers(5, 90))):
+            t_s = deadline * 1e-9
+            loop.aim([0.9 * np.sin(9 * t_s)], [8.1 * np.cos(9 * t_s)], deadline)
+            deadline = loop.cycle(deadline, deadline)
+        deadline = loop.cycle(deadline, deadline + (3 * MS if given_up == "late" else 0))
+        for _ in range(150):
+            deadline = loop.cycle(deadline, deadline)
+        assert loop.records()["flags"][-1] & Flag.HELD
+        sent.append(sink.drain()["values"][:, 0])
+        if given_up == "late":  # lets go of it
+            loop.replace(Trajectory([deadline], sent[-1][-1:, None]))
+    values = np.concatenate(sent)
+    assert np.abs(values).max() <= bound
+    first, second, third = differences(values)
+    assert first <= 3.1 * (1 + 1e-6)
+    assert second <= 20.0 * (1 + 1e-4)
+    assert third <= jerk * (1 + 1e-3)
+
+
 def test_a_device_that_stands_out_of_its_range_is_brought_back_into_it() -> None:
     loop, sink = loop_of(limits=Limits(max_speed=3.1, max_acceleration=20.0, max_jerk=400.0, lower=-0.5, upper=0.5))
     loop.place([0.8])
@@ -201,13 +245,17 @@ def test_any_order_keeps_the_limits_the_distance_and_the_direction_of_time(steps
 def test_what_cannot_be_aimed_at_is_refused() -> None:
     loop, _ = loop_of()
     loop.aim([0.0], None, 10)
-    loop.aim([0.5], None, 10)  # the same sample once more
+    loop.aim([0.0], None, 10)  # the same sample once more
     for message, arguments in (
         ("width 1", ([0.0, 1.0], None, 20)),
         ("velocity 2", ([0.0], [0.0, 1.0], 20)),
         ("nan", ([np.nan], None, 20)),
         ("velocity is inf", ([0.0], [np.inf], 20)),
         ("order of time", ([0.0], None, 9)),
+        ("another target has the stamp 10 ns", ([0.5], None, 10)),
+        ("another target has the stamp 10 ns", ([0.0], [0.0], 10)),
+        ("must be numbers", (["left"], None, 20)),
+        ("velocity must be numbers", ([0.0], [1j], 20)),
         ("does not run", ([0.0], None, None)),
     ):
         with pytest.raises(BadInput, match=message):

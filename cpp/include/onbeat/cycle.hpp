@@ -166,6 +166,7 @@ class Cycle {
   void follow_stream(const PlanCell& plan, bool stale) noexcept;
   void look_back(const Trajectory& path) noexcept;
   void stop_moving() noexcept;
+  void stop_following() noexcept;
   void extrapolate(Ns past_end_ns) noexcept;
   [[nodiscard]] Ns undisturbed(Ns duration_ns) noexcept;
   [[nodiscard]] Ns largest_move() const noexcept { return grid_.ceil_period() / Beat::kSteps; }

@@ -77,6 +77,12 @@ class JointShaper {
     return std::abs(jerk - asked) > kDust * jerk_ || !inside || place != target.position;
   }
 
+  // The fastest way to rest, which stays inside the range.
+  void stop() noexcept {
+    state_ = StopRamp(state_, acceleration_, jerk_).at(dt_s_);
+    state_.position = std::clamp(state_.position, range_[0], range_[1]);  // of a rounding
+  }
+
  private:
   static constexpr double kUsed = 1 - 1e-6, kDust = 1e-9;
   // 1/s, for periods up to 4 ms; slower ones need lower gains. The last one is the fastest that is still damped.

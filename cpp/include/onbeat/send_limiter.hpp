@@ -54,9 +54,10 @@ class SendLimiter {
 
   // The target went out. dt_s as it was limited with.
   void sent(const double* target, double dt_s) noexcept;
+  // Into the range alone; true when it moved a target.
+  bool keep_in_range(double* target, std::size_t columns) const noexcept;
 
  private:
-  bool keep_in_range(double* target, std::size_t columns) const noexcept;
   bool limit_speed(double* target, double dt_s) const noexcept;
   bool catch_up(std::size_t column, double& target, double dt_s, double before, double earlier) const noexcept;
   [[nodiscard]] double inside(std::size_t column, double value) const noexcept;

@@ -70,14 +70,22 @@ class StreamFollower {
   // One step of dt_s; `target` is where to be at its end: the newest aim as it is at `now_ns`, and k_ff of its way in lead_s further.
   // True when a limit bent the way.
   bool step(Ns now_ns, double lead_s, double dt_s, double* target) noexcept {
-    // The grid's own rounding is no other period.
-    pace(std::abs(dt_s - nominal_s_) < kRounding ? nominal_s_ : dt_s);
+    pace(dt_s);
     bool bent = false;
     for (std::size_t k = 0; k < joints_.size(); ++k) {
       bent |= joints_[k].step(aimed(k, now_ns, lead_s));
       target[k] = joints_[k].state().position;
     }
     return bent;
+  }
+
+  // One step of dt_s of the fastest way to rest.
+  void stop(double dt_s, double* target) noexcept {
+    pace(dt_s);
+    for (std::size_t k = 0; k < joints_.size(); ++k) {
+      joints_[k].stop();
+      target[k] = joints_[k].state().position;
+    }
   }
 
   [[nodiscard]] JointState aimed(std::size_t joint, Ns now_ns, double lead_s) const noexcept {
@@ -97,6 +105,7 @@ class StreamFollower {
   }
 
   void pace(double dt_s) noexcept {
+    if (std::abs(dt_s - nominal_s_) < kRounding) dt_s = nominal_s_;  // the grid's own rounding is no other period
     if (dt_s == dt_s_) return;
     dt_s_ = dt_s;
     for (JointShaper& joint : joints_) joint.pace(dt_s);

@@ -141,11 +141,7 @@ class SendLoop:
         Raises:
             BadInput: another width, a number that is not finite, or the loop runs.
         """
-        try:
-            place = np.asarray(at, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise BadInput(f"where the device stands must be numbers, not {at!r}") from None
-        self._runner.place(place)
+        self._runner.place(_numbers(at, "where the device stands"))
 
     def stop(self) -> None:
         """End after the cycle in progress, within 50 ms, and join the thread. May be called again, and from any thread."""
@@ -184,10 +180,11 @@ class SendLoop:
 
         Raises:
             BadInput: limits that lack max_speed, max_acceleration or max_jerk; a loop of poses; another width; not finite; older
-                than the newest target; stamped on another clock; no t_ns where the loop does not run.
+                than the newest target, or another one with its stamp; stamped on another clock; no t_ns where the loop does not
+                run.
         """
-        goal = np.asarray(target, dtype=np.float64)
-        rate = None if velocity is None else np.asarray(velocity, dtype=np.float64)
+        goal = _numbers(target, "a target")
+        rate = None if velocity is None else _numbers(velocity, "a target's velocity")
         return self._cycle.aim(self._instant(t_ns, "target"), goal, rate)
 
     def _instant(self, t_ns: int | None, what: str) -> int:
@@ -225,7 +222,7 @@ class SendLoop:
         Raises:
             BadInput: the loop has no feedback; another width; not finite; older than the newest sample; stamped on another clock.
         """
-        return self._feeding.feed(self._instant(t_sample_ns, "sample"), measured)
+        return self._feeding.feed(self._instant(t_sample_ns, "sample"), _numbers(measured, "a sample"))
 
     def centre(self, tick: Tick | None, margin_s: float | None = None, travel_s: float = 0.0) -> None:
         """Send so that each command is there a margin before the device's tick: the grid moves to that phase, and stays with it.
@@ -311,6 +308,13 @@ class SendLoop:
             runner.error,
             self._feeding.sentence,
         )
+
+
+def _numbers(values: ArrayLike, what: str) -> _Columns:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadInput(f"{what} must be numbers, not {values!r}") from None
 
 
 def _period(rate_hz: int | float | Fraction) -> tuple[int, int, int]:
