@@ -97,3 +97,12 @@ def test_margins_that_cannot_hold_are_refused() -> None:
         tick.send_at(START, 10)
     with pytest.raises(BadInput, match="steadier"):
         tick.margin_for(3_000_000)
+
+
+@pytest.mark.parametrize(
+    ("period_ns", "jitter_ns", "ci95_ns"),
+    [(0.0, 0.0, 0.0), (-4e6, 0.0, 0.0), (np.nan, 0.0, 0.0), (np.inf, 0.0, 0.0), (4e6, np.nan, 0.0), (4e6, 0.0, -1.0)],
+)
+def test_a_tick_without_a_period_is_refused(period_ns: float, jitter_ns: float, ci95_ns: float) -> None:
+    with pytest.raises(BadInput, match="tick's"):
+        Tick(0, period_ns, jitter_ns, ci95_ns, 20)

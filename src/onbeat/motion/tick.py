@@ -5,7 +5,7 @@ before it with 0.5 ms of jitter, a fifth of the ticks go without. In the middle 
 """
 
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil, isfinite, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,9 @@ class Tick:
         jitter_ns: Standard deviation of the reports about the beat.
         ci95_ns: Half-width of the 95 % interval of a tick near t_ns.
         reports: How many speak.
+
+    Raises:
+        BadInput: a period that is not finite and above 0, a negative jitter or interval.
     """
 
     t_ns: int
@@ -36,6 +39,12 @@ class Tick:
     jitter_ns: float
     ci95_ns: float
     reports: int
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.period_ns) and self.period_ns > 0):
+            raise BadInput(f"a tick's period must be finite and > 0 ns, not {self.period_ns}")
+        if not (self.jitter_ns >= 0 and self.ci95_ns >= 0):
+            raise BadInput(f"a tick's jitter_ns and ci95_ns must be >= 0, not {self.jitter_ns} and {self.ci95_ns}")
 
     def after(self, t_ns: int) -> int:
         """Give the first tick that is not before an instant."""
