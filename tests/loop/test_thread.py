@@ -42,7 +42,7 @@ class FakeDevice:
         self.held.set()
 
 
-def break_at(count: int, error: Exception) -> Callable[[int], None]:
+def break_at(count: int, error: BaseException) -> Callable[[int], None]:
     def on_write(n: int) -> None:
         if n == count:
             raise error
@@ -82,6 +82,41 @@ def test_an_error_of_the_driver_itself_holds_too() -> None:
     loop = SendLoop(DeviceSink(device), 100, RAMP)
     loop.cycle(0, 0)
     assert loop.status().error == "the device's write raised KeyError: 'port'"
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+def test_a_driver_that_ends_the_thread_is_held_and_named(error: BaseException) -> None:
+    device = FakeDevice(break_at(2, error))
+    loop = SendLoop(DeviceSink(device), 500, RAMP)
+    loop.start()
+    assert device.held.wait(10)
+    loop.stop()
+    assert type(error).__name__ in loop.status().error
+    assert loop.records()[-1]["flags"] & Flag.DEVICE_ERROR
+
+
+def test_a_ctrl_c_inside_a_write_by_hand_holds_and_reaches_the_caller() -> None:
+    device = FakeDevice(break_at(0, KeyboardInterrupt()))
+    loop = SendLoop(DeviceSink(device), 500, RAMP)
+    with pytest.raises(KeyboardInterrupt):
+        loop.cycle(0, 0)
+    assert device.holds == 1
+    assert "KeyboardInterrupt" in loop.status().error
+
+
+def test_a_hold_that_ends_the_thread_is_said_too() -> None:
+    device = FakeDevice(break_at(1, DeviceError("overheated")))
+
+    def hold() -> None:
+        raise SystemExit("driver gone")
+
+    device.hold = hold  # type: ignore[method-assign]
+    loop = SendLoop(DeviceSink(device), 500, RAMP)
+    loop.start()
+    while loop.status().running:
+        pass
+    loop.stop()
+    assert "and its hold() raised SystemExit: driver gone" in loop.status().error
 
 
 def test_a_hold_that_fails_is_said_too() -> None:

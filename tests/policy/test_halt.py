@@ -20,7 +20,7 @@ class Joint:
     def __init__(self, clock: Clock) -> None:
         self.info = DeviceInfo("joints", 1, "rad", "joint")
         self.clock = clock
-        self.fault: dict[str, Exception] = {}
+        self.fault: dict[str, BaseException] = {}
         self.calls: list[str] = []
         self.held = threading.Event()
         self.position = np.zeros(1)
@@ -140,6 +140,46 @@ def test_failure_while_letting_go_is_said_after_all_have_been_let_go() -> None:
         rig.stop()
     assert left.calls[-1] == right.calls[-1] == "close"
     rig.stop()
+
+
+@pytest.mark.parametrize("call", ["hold", "close"])
+def test_a_second_ctrl_c_ends_the_waiting_and_not_the_holding(call: str) -> None:
+    clock = ManualClock()
+    rig, left, right = two_joints(clock)
+    rig.start()
+    left.fault[call] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        rig.stop()
+    assert left.calls[-2:] == ["hold", "close"]
+    assert right.calls[-2:] == ["hold", "close"]
+
+
+def test_a_ctrl_c_while_loops_stop_holds_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig, left, right = two_joints(ManualClock())
+    rig.start()
+    asked = []
+
+    def stop() -> None:
+        asked.append("stop")
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(rig["left"].loop, "stop", stop)
+    with pytest.raises(KeyboardInterrupt):
+        rig.stop()
+    assert left.calls[-2:] == ["hold", "close"]
+    assert right.calls[-2:] == ["hold", "close"]
+
+
+@pytest.mark.parametrize("call", ["hold", "close"])
+def test_a_driver_that_wants_to_end_the_process_does_not_keep_the_others_from_holding(call: str) -> None:
+    rig, left, right = two_joints(ManualClock())
+    rig.start()
+    left.fault[call] = SystemExit(1)
+    with pytest.raises(DeviceError, match="SystemExit"):
+        rig.stop()
+    assert left.calls[-2:] == ["hold", "close"]
+    assert right.calls[-2:] == ["hold", "close"]
 
 
 def test_nothing_is_wrong_while_all_loops_run() -> None:

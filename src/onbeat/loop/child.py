@@ -130,7 +130,7 @@ class _Served:
         for each in (*last, self.device.close):
             try:
                 each()
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 print(f"onbeat: {each.__name__} raised {type(error).__name__}: {error}", file=sys.stderr)
 
     def _started(self) -> tuple[SoftLoop, Cycle]:

@@ -152,21 +152,25 @@ class SoftLoop:
         if not cycle.begin(wake_ns, sent_ns):
             self._give_up(f"the loop woke {cycle.lateness_ns * 1e-6:.3f} ms late and on_late is 'stop'")
             return False
-        error = ""
+        failure: BaseException | None = None
         try:
             device.write(Command(cycle.t_eff_ns, cycle.target()))
-        except DeviceError as failure:
-            error = f"the device refused a target: {failure}"
-        except Exception as failure:  # the outermost place: whatever the driver raised, the next thing it is told is to hold
-            error = f"the device's write raised {type(failure).__name__}: {failure}"
-        cycle.end(sent_ns if by_hand else monotonic_ns(), bool(error))
-        if error:
-            self._give_up(error)
-        return not error
+        except BaseException as raised:  # the outermost place: whatever the driver raised, the next thing it is told is to hold
+            failure = raised
+        cycle.end(sent_ns if by_hand else monotonic_ns(), failure is not None)
+        if failure is None:
+            return True
+        if isinstance(failure, DeviceError):
+            self._give_up(f"the device refused a target: {failure}")
+        else:
+            self._give_up(f"the device's write raised {type(failure).__name__}: {failure}")
+        if by_hand and isinstance(failure, KeyboardInterrupt):  # the caller's own
+            raise failure
+        return False
 
     def _give_up(self, reason: str) -> None:
         try:
             self._device.hold()
-        except Exception as failure:
+        except BaseException as failure:  # nor may this end the thread without a word
             reason += f"; and its hold() raised {type(failure).__name__}: {failure}"
         self.error = reason

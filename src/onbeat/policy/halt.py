@@ -66,7 +66,7 @@ class Halt:
             try:
                 module.loop.stop()
                 module.device.hold()
-            except Exception as failure:  # the others are still to be held
+            except (Exception, SystemExit) as failure:  # the others are still to be held
                 said.append(f"module {module.name!r} could not be held: {_reason(failure)}")
         if len(said) > 1:
             error = DeviceError("; ".join(said))
@@ -79,13 +79,18 @@ class Halt:
 
         Raises:
             DeviceError: one failed, and no error of a module was known before.
+            KeyboardInterrupt: Ctrl-C meanwhile, once all have been let go of.
         """
-        failures = []
+        failures, interrupt = [], None
         for module in modules:
             try:
                 module.close()
-            except Exception as error:  # the others are still to be let go of
+            except KeyboardInterrupt as error:
+                interrupt = error
+            except (Exception, SystemExit) as error:  # the others are still to be let go of
                 failures.append(f"module {module.name!r} did not close: {_reason(error)}")
+        if interrupt is not None:
+            raise interrupt
         if failures and self.error is None:
             raise DeviceError("; ".join(failures))
 

@@ -115,12 +115,14 @@ class Module:
     def close(self) -> None:
         """Stop sending, hold, and let go of the device; may be called twice."""
         if self.loop is not None:
-            self.loop.stop()
-            self.loop = None
+            loop, self.loop = self.loop, None
             try:
-                self.device.hold()
+                loop.stop()
             finally:
-                self.device.close()
+                try:
+                    self.device.hold()
+                finally:
+                    self.device.close()
             return
         self.device.close()
 

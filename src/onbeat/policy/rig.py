@@ -86,11 +86,15 @@ class Rig:
 
     def stop(self) -> None:
         """Stop sending first, then reading, then hold and let go of every device; may be called twice."""
-        for module in self.modules.values():
-            if module.loop is not None:
-                module.loop.stop()
-        self.drive.close()
-        self._halt.close(self.modules.values())
+        try:
+            for module in self.modules.values():
+                if module.loop is not None:
+                    module.loop.stop()
+        finally:  # a second Ctrl-C ends the waiting, and never the holding
+            try:
+                self.drive.close()
+            finally:
+                self._halt.close(self.modules.values())
 
     def _start_loop(self, name: str, loop: SendLoop) -> None:
         if not isinstance(self.clock, ManualClock):
