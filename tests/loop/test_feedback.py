@@ -169,9 +169,15 @@ def test_what_is_no_sample_is_refused() -> None:
     loop, _ = loop_of()
     run(loop, 20)
     loop.feed(50 * MS, [0.0])
-    for message, sample in (("shape", (60, [0.0, 1.0])), ("finite", (60, [np.nan])), ("older", (49, [0.0])), ("must be numbers", (60, ["x"]))):
+    bad: list[tuple[str, int, Any]] = [
+        ("shape", 60, [0.0, 1.0]),
+        ("finite", 60, [np.nan]),
+        ("older", 49, [0.0]),
+        ("must be numbers", 60, ["x"]),
+    ]
+    for message, ms, sample in bad:
         with pytest.raises(BadInput, match=message):
-            loop.feed(sample[0] * MS, sample[1])
+            loop.feed(ms * MS, sample)
     pose = Trajectory([0], [[0, 0, 0, 1, 0, 0, 0]], kind="pose")
     with pytest.raises(BadInput, match="for joints"):
         loop_of(pose)
