@@ -116,7 +116,21 @@ def rows_of(path: Path) -> dict[str, int]:
 
 
 def test_folder_of_nothing(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="holds nothing that onbeat reads"):
+    with pytest.raises(BadInput, match="is an empty folder; onbeat reads MCAP"):
+        open_streams(tmp_path)
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    with pytest.raises(BadInput, match="holds nothing that onbeat reads, nor do its folders"):
+        open_streams(tmp_path)
+
+
+def test_folder_of_what_cannot_be_read_says_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(b"PK\x03\x04 and so on")
+    with pytest.raises(BadInput, match=r"holds nothing that onbeat reads; a\.zip is a zip archive \(unpack it first\); onbeat"):
+        open_streams(tmp_path)
+    (tmp_path / "b.md").write_text("# What this is\n")
+    (tmp_path / "a.zip").unlink()
+    (tmp_path / "c.md").write_text("# And that\n")
+    with pytest.raises(BadInput, match=r"the first of 2 files, b\.md, begins with the text '# What this is'; onbeat reads MCAP"):
         open_streams(tmp_path)
 
 

@@ -69,7 +69,7 @@ def find_recordings(path: Path) -> list[Path]:
         return [path]
     found = sorted(_found(path, _DEPTH))
     if not found:
-        raise BadInput(f"{path} holds nothing that onbeat reads; it reads {READS}")
+        raise BadInput(f"{path} {_lacks(path)}; onbeat reads {READS}")
     return found
 
 
@@ -162,6 +162,18 @@ def _found(folder: Path, depth: int) -> Iterator[Path]:
                 yield from _found(one, depth - 1)
 
 
+def _lacks(folder: Path) -> str:
+    """Say why a folder has no recording, by what its first file is."""
+    inside = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+    files = [one for one in inside if one.is_file()]
+    if not inside:
+        return "is an empty folder"
+    if not files:
+        return f"holds nothing that onbeat reads, nor do its folders ({_DEPTH} deep)"
+    one = files[0].name if len(files) == 1 else f"the first of {len(files)} files, {files[0].name},"
+    return f"holds nothing that onbeat reads; {one} {_begins(files[0])}"
+
+
 def _begins(path: Path) -> str:
     """Say what a file begins with, for people."""
     with path.open("rb") as file:
@@ -182,4 +194,7 @@ def _begins(path: Path) -> str:
     ):
         if head.startswith(mark):
             return name
+    words = head[:24].decode("ascii", "replace").split("\n")[0].strip()
+    if words.isascii() and words.isprintable() and len(words) > 3:
+        return f"begins with the text {words!r}"
     return f"begins with the bytes {head[:8].hex(' ')}"
