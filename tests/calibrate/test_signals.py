@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from onbeat.calibrate.signals import RefusedError, milliseconds, read_signals
+from onbeat.calibrate.signals import RefusedError, half_width, milliseconds, read_signals
 from onbeat.errors import BadInput
 
 T_NS = np.arange(5) * 10_000_000 + 1_700_000_000_123_456_789
@@ -67,3 +67,10 @@ def test_stamps_further_apart_than_int64_can_say() -> None:
         read_signals(far[::-1], np.arange(2.0), far, np.arange(2.0))
     with pytest.raises(BadInput, match="beyond int64"):
         read_signals(T_NS, np.arange(5.0), T_NS.astype(np.uint64) + np.uint64(2**63), np.arange(5.0))
+
+
+def test_half_of_an_interval_is_never_nothing() -> None:
+    assert half_width(0.0044) == "± 4.4 ms"
+    assert half_width(50e-6) == "± 0.1 ms"
+    assert half_width(1e-6) == "under ± 0.1 ms"
+    assert half_width(None) == ""

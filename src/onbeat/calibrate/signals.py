@@ -7,13 +7,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from onbeat.errors import BadInput
 
-__all__ = ("RefusedError", "Signals", "milliseconds", "read_signals")
+__all__ = ("LEAST_HALF_S", "RefusedError", "Signals", "half_width", "milliseconds", "read_signals")
 
 FloatArray = NDArray[np.float64]
 
 # Squares of values, summed over a recording, must stay within float64.
 LARGEST = 1e100
 LONGEST_NS = 2**62
+LEAST_HALF_S = 50e-6  # what is narrower would be written as 0.0 ms, which no measurement is
 
 
 class RefusedError(Exception):
@@ -126,3 +127,10 @@ def _check_sorted(name: str, t_ns: NDArray[np.int64], *, strict: bool) -> None:
 def milliseconds(seconds: float) -> str:
     """Write a duration for a sentence."""
     return f"{seconds * 1e3:.1f} ms"
+
+
+def half_width(ci95_s: float | None) -> str:
+    """Write half of an interval, which is never as narrow as nothing; "" where there is none."""
+    if ci95_s is None:
+        return ""
+    return f"± {milliseconds(ci95_s)}" if ci95_s >= LEAST_HALF_S else "under ± 0.1 ms"

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from onbeat.calibrate.follow import Follower, FollowResult, JointDelay
+from onbeat.calibrate.signals import half_width
 from onbeat.errors import OnbeatError
 from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
 from onbeat.health.dataset import STRETCH
@@ -70,7 +71,7 @@ def _note(streams: tuple[str, ...], result: FollowResult, total: int, stretch: f
         figures["arm"] = _figure(result.arm.value, result.arm.ci95)
         low, high = (f(joint.result.value or 0.0 for joint in arm) for f in (min, max))
         spread = f", {_ms(low)} to {_ms(high)} from joint to joint" if len(arm) > 1 else ""
-        parts.append(f"the arm follows its commands {_ms(result.arm.value)} late (95 %: ± {_ms(result.arm.ci95)}{spread})")
+        parts.append(f"the arm follows its commands {_ms(result.arm.value)} late (95 %: {half_width(result.arm.ci95)}{spread})")
     if grippers:
         listed = ", ".join(f"{joint.name} {_ms(joint.result.value)}" for joint in grippers[:2])
         parts.append(f"{listed}{f' and {len(grippers) - 2} more' if len(grippers) > 2 else ''}")

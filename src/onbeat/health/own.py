@@ -87,7 +87,7 @@ def _waypoints(module: str, logged: Sequence[LoggedOutcome]) -> Iterator[Verdict
             figures,
             "compare the time from an observation to the answer (anchor to ready) with the length of a chunk: "
             "if it is the longer part, the policy is slow; else action_latency is too large or max_speed too small",
-            "answer faster, ask for longer chunks, or measure action_latency and max_speed on this robot: onbeat demo shows how",
+            "answer faster, ask for longer chunks, or measure action_latency and max_speed on this robot: docs/calibrate.md",
             plot,
             weight=worst_s,
         )
@@ -159,7 +159,7 @@ def _cycles(module: str, cycles: NDArray[Any]) -> Iterator[Verdict]:
         "finding",
         f"{module}: {', '.join(said)} at {1e9 / period_ns:.0f} Hz, the worst {worst_s * 1e3:.1f} ms{cause}",
         {"missed": Figure(missed / due, "1"), "worst": Figure(worst_s, "s"), "late": Figure(late / due, "1")},
-        "run onbeat demo on this machine at rest: its table of the send loop tells the machine from the load",
+        "run onbeat doctor on this machine at rest, and with --load: a loop that is late alone is the machine's doing",
         ("grant SCHED_FIFO (see docs/loop.md), and " if plain else "")
         + "give the loop a CPU of its own, or lower its rate; a device that blocks in send needs a faster bus",
         Plot(

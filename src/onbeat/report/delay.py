@@ -6,6 +6,7 @@ from typing import Any
 
 from onbeat.calibrate.follow import EpisodeDelay, FollowResult
 from onbeat.calibrate.result import CalibrationResult
+from onbeat.calibrate.signals import LEAST_HALF_S, half_width
 from onbeat.record.joints import JointRecording
 from onbeat.report.document import plain_json
 from onbeat.report.folder import RunFolder
@@ -119,12 +120,12 @@ class DelayReport:
         """Give the accepted joints and the arm as a table; None when there is none."""
         rows: list[tuple[str, ...]] = []
         for joint in self.result.accepted:
-            spread = (_ms(joint.result.value), f"± {_ms(joint.result.ci95)}")
+            spread = (_ms(joint.result.value), half_width(joint.result.ci95))
             told = sum(e.result.accepted for e in joint.episodes)
             rows.append((joint.name, *spread, f"{joint.r2:.4f}", f"{joint.gain:.3f}", f"{told} of {len(joint.episodes)}"))
         arm = self.result.arm
         if arm.accepted and len(rows) > 1:
-            rows.append(("arm", _ms(arm.value), f"± {_ms(arm.ci95)}", "", "", ""))
+            rows.append(("arm", _ms(arm.value), half_width(arm.ci95), "", "", ""))
         return Table(("joint", "delay", "95 %", "R2", "gain", "episodes"), rows) if rows else None
 
     def refusals(self) -> Table | None:
@@ -229,7 +230,8 @@ def _value(result: CalibrationResult, more: str = "") -> str:
     if result.value is None or result.ci95 is None:
         return "a delay that was refused"
     low_s, high_s = result.value - result.ci95, result.value + result.ci95
-    return f"{_ms(result.value)} (95 %: {low_s * 1e3:.1f} to {high_s * 1e3:.1f}{more})"
+    known = f"{low_s * 1e3:.1f} to {high_s * 1e3:.1f}" if result.ci95 >= LEAST_HALF_S else half_width(result.ci95)
+    return f"{_ms(result.value)} (95 %: {known}{more})"
 
 
 def _sentence(text: str) -> str:

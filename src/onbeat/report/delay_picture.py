@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbeat.calibrate.follow import FollowResult, JointDelay
+from onbeat.calibrate.signals import LEAST_HALF_S
 from onbeat.record.joints import JointRecording
 from onbeat.report.drawing import BLUE, INK, MUTED, ORANGE, PAPER, WASH, sheet
 
@@ -180,4 +181,6 @@ def _liveliest(t_s: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[f
 
 
 def _label(result: Any) -> str:
+    if result.ci95 < LEAST_HALF_S:
+        return f"{result.value * 1e3:.1f} ms"
     return f"{result.value * 1e3:.1f} ± {result.ci95 * 1e3:.1f} ms"
