@@ -126,7 +126,7 @@ def draw_delay(made: Any, run: Any) -> str:
         near.plot(t_ms, plan.at_many(motion.t_ns)[:, 0], **{**PLAN, "color": INK})
         behind = made.box(made.by_hand(), plan, SECOND, SECOND + MS).errors[0]
         near.vlines(0, -behind, 0, color=INK, linewidth=1.2)
-        near.annotate(f"{behind:.2f} deg behind", (0, -behind / 2), xytext=(7, -8), textcoords="offset points", color=INK)
+        near.annotate(f"{behind:.2f} deg behind", (0, -behind), xytext=(8, -16), textcoords="offset points", color=INK)
         near.set(xlim=(-20, 20))
 
         x = RIGHT - HALF

@@ -13,6 +13,14 @@ def test_plot_of_a_long_stream_is_small_and_keeps_the_longest_interval() -> None
     assert (plot.marks[0].x, plot.marks[0].until) == (0.005, 0.009)
 
 
+def test_intervals_are_those_of_the_time_that_was_judged() -> None:
+    stamp = np.arange(100) * 1_000_000
+    log = np.where(np.arange(100) < 50, stamp, stamp + 5_000_000)
+    both = line("x", stamp_ns=stamp, log_ns=log)
+    assert intervals_plot(both, 1e6, "x").curves[0].y.max() == 1
+    assert intervals_plot(both, 1e6, "x", field="log_ns").curves[0].y.max() == 6
+
+
 def test_histogram_counts_all_intervals() -> None:
     plot = histogram_plot(line("x", stamp_ns=np.arange(1000) * 1_000_000), "x")
     assert plot.curves[0].y.sum() == 999

@@ -20,7 +20,9 @@ def histogram_plot(line: Timeline, title: str) -> Plot:
     return Plot(title, "interval (ms)", "samples", (Curve("intervals", middle, shares.astype(np.float64), "bars"),))
 
 
-def intervals_plot(line: Timeline, period_ns: float, title: str, spans_ns: Iterable[tuple[int, int]] = ()) -> Plot:
+def intervals_plot(
+    line: Timeline, period_ns: float, title: str, spans_ns: Iterable[tuple[int, int]] = (), field: str | None = None
+) -> Plot:
     """Draw intervals against time: 2000 of them, and all the longest ones.
 
     Args:
@@ -28,10 +30,12 @@ def intervals_plot(line: Timeline, period_ns: float, title: str, spans_ns: Itera
         period_ns: Drawn beside them.
         title: Of the picture.
         spans_ns: What to mark, from the first row.
+        field: The time that was judged, "stamp_ns" or "log_ns"; two clocks may tell one silence as two lengths. Else `t_ns`.
     """
     joined = line.neighbours
-    at = (line.t_ns[1:] - line.t_ns[0])[joined] / 1e9
-    steps = line.intervals_ns() / 1e6
+    t_ns = line.t_ns if field is None else line.column(field)
+    at = (t_ns[1:] - t_ns[0])[joined] / 1e9
+    steps = line.intervals_ns(field) / 1e6
     keep = np.arange(len(steps))
     if len(steps) > 2000:
         keep = np.unique(np.concatenate([keep[:: len(steps) // 1500 + 1], np.argsort(np.abs(steps - period_ns / 1e6))[-500:]]))

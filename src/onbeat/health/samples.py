@@ -307,7 +307,9 @@ def _gap(evidence: Evidence, group: list[list[_Silence]]) -> Verdict:
             else "whether other streams of the same machine stop too"
         ),
         "cut the recording there, and never interpolate across it; then look at what blocks for that long: disk, USB, a lock",
-        intervals_plot(line, found.period_ns, "Intervals: silence", [(s.start_ns - begin, s.end_ns - begin) for s in mine[:20]]),
+        intervals_plot(
+            line, found.period_ns, "Intervals: silence", [(s.start_ns - begin, s.end_ns - begin) for s in mine[:20]], clock
+        ),
         frozenset({"dropped_samples", "jitter", "rate_not_held"}),
         sum(long_s),
     )
