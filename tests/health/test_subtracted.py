@@ -25,12 +25,12 @@ class Frame:
     value: Any = field(default_factory=lambda: np.zeros((2, 2), np.uint8))
 
 
-def camera(path: Path, latencies_ms: tuple[float, ...], each: int = 300, jitter_ns: int = 2 * MS) -> Path:
+def camera(path: Path, latencies_ms: tuple[float, ...], each: int = 300, lost: slice = slice(0)) -> Path:
     """What onbeat records of a camera whose receive_latency is another one after every some frames."""
     rng = np.random.default_rng(4)
     with Recorder(path, "monotonic", threaded=False) as recorder:
-        for k in range(each * len(latencies_ms)):
-            receive_ns = 10**12 + k * FRAME_NS + int(rng.integers(jitter_ns))
+        for k in np.delete(np.arange(each * len(latencies_ms)), lost).tolist():
+            receive_ns = 10**12 + k * FRAME_NS + int(rng.integers(2 * MS))
             latency_ns = int(latencies_ms[k // each] * MS)
             stamp = Stamp(receive_ns - latency_ns, receive_ns, 0, 8 * MS, k, "monotonic", corrected=True)
             recorder.add_reading("camera", Frame(stamp))
@@ -84,3 +84,8 @@ def test_many_changes_are_counted() -> None:
 def test_no_stream_is_no_note() -> None:
     assert changed_latency({}) is None
     assert subtracted(line("camera", log_ns=np.arange(5)), 0) is None
+
+
+def test_what_else_is_wrong_is_found_beside_it(tmp_path: Path) -> None:
+    path = camera(tmp_path / "run.mcap", (0.0, 194.0), lost=slice(400, 430))
+    assert findings(examine(open_streams(path)).verdicts) == ["gap"]

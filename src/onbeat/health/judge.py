@@ -71,11 +71,11 @@ def _ask(check: Check, evidence: Evidence) -> list[Verdict]:
 
 
 def _explained(one: Verdict, said: Sequence[Verdict]) -> bool:
-    """Say whether a finding or a note explains this verdict; they are in order, so the first of a pair is the heavier one."""
+    """Say whether a finding that stands explains this verdict; they are in order, so the first of a pair is the heavier one."""
     for other in said:
         if (
             other is one
-            or other.level == "unjudged"
+            or other.level != "finding"
             or one.fault not in other.explains
             or not set(one.streams) & set(other.streams)
         ):

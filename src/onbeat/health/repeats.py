@@ -10,6 +10,7 @@ from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
 from onbeat.health.interval_plots import intervals_plot
 from onbeat.health.intervals import rhythms, wilson
 from onbeat.health.rounding import rounding
+from onbeat.health.subtracted import subtracted
 
 __all__ = ("REPEATS", "judge_repeats")
 
@@ -40,7 +41,9 @@ def judge_repeats(evidence: Evidence) -> Iterator[Verdict]:
         rounded = rounding(evidence, line)
         if found.burst is None and (rounded is None or not rounded.joins):
             yield from _equal_stamps(line, rounded is not None)
-        yield from _unsorted(line)
+        # A receive_latency that grew takes stamps back over the ones before, and is said by itself.
+        if not (evidence.recording.onbeat and len(subtracted(line, 0) or ()) > 1):
+            yield from _unsorted(line)
 
 
 def _again(line: Timeline) -> NDArray[np.bool_] | None:

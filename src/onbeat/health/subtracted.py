@@ -12,8 +12,6 @@ __all__ = ("Latency", "changed_latency", "subtracted")
 
 _FEWEST_ROWS = 20  # that a latency holds for, on average: a clock moves the offset at every row
 _LISTED = 4
-# A larger latency turns stamps back over the ones before. Silence and loss show at the receipts too, and are said all the same.
-_MADE_BY_IT = frozenset({"unsorted_stamps", "repeated_stamps"})
 
 Latency = tuple[float, int]
 
@@ -65,6 +63,5 @@ def changed_latency(latencies: Mapping[str, Sequence[Latency]]) -> Verdict | Non
         f"the receive_latency of {worst}{others} was changed while it was recorded: {', '.join(told)}{more}; no clock was set, "
         "but stamps before and after a change do not compare",
         {"largest change": Figure(changes[worst], "s")},
-        explains=_MADE_BY_IT,
         weight=changes[worst],
     )
