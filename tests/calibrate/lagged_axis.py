@@ -19,15 +19,17 @@ class SoftAxis:
     """Joints in rad, told by `write`. A read takes read_s, and the sample is taken at `share` of it.
 
     params: dead_s, lag_s, read_s, share, width; stamps "none", "ours" or "own" (a clock that begins elsewhere and runs 40 ppm
-    fast); repeats: polls out of ten that bring nothing new; fails_after: reads that work.
+    fast); repeats: polls out of ten that bring nothing new; fails_after: reads that work; silent_after:
+    reads after which the last one comes again.
     """
 
     def __init__(self, config: ModuleConfig, clock: Clock) -> None:
         given: dict[str, Any] = {"dead_s": 0.02, "lag_s": 0.03, "read_s": 0.002, "share": 0.5, "width": 1, "stamps": "none"}
-        given |= {"repeats": 0, "fails_after": 10**9, **config.params}
+        given |= {"repeats": 0, "fails_after": 10**9, "silent_after": 10**9, **config.params}
         self.dead_ns, self.lag_s = round(given["dead_s"] * S), float(given["lag_s"])
         self.read_ns, self.share = round(given["read_s"] * S), float(given["share"])
         self.stamps, self.repeats, self.fails_after = given["stamps"], given["repeats"], given["fails_after"]
+        self.silent_after = given["silent_after"]
         width = int(given["width"])
         self.info = DeviceInfo("joints", width, "rad", "lagged axis")
         self._sink = MemorySink(width, 16384)
@@ -54,7 +56,7 @@ class SoftAxis:
         sample_ns = begin_ns + round(self.share * last_ns)
         if not isinstance(self.clock, ManualClock):
             self.clock.sleep_until_ns(begin_ns + last_ns)
-        if self._last is not None and self.polls % 10 < self.repeats:
+        if self._last is not None and (self.polls % 10 < self.repeats or self.polls > self.silent_after):
             return DeviceState(self._last.value, begin_ns, begin_ns + last_ns, self._last.seq)
         self.seq += 1
         value = self._state(sample_ns)

@@ -155,6 +155,14 @@ def test_device_that_fails_is_held() -> None:
     assert device_of(rig).calls[-1] == "close"
 
 
+def test_device_that_says_nothing_new_is_not_moved_on_unseen() -> None:
+    rig = axis_rig(ManualClock(MS), {"silent_after": 900})
+    with pytest.raises(DeviceError, match=r"axis has given no new reading for 2\.\d s, and a joint is not moved unseen"):
+        identified(rig)
+    assert rig.clock.now_ns() * 1e-9 < 900 / 173 + 3.5
+    assert device_of(rig).calls[-2:] == ["hold", "close"]
+
+
 def test_no_room_is_said_before_anything_moves() -> None:
     rig = axis_rig(ManualClock(MS), {"width": 2}, lower=(-3.0, -0.1), upper=(3.0, 3.0))
     module = rig["axis"]

@@ -94,7 +94,14 @@ def test_a_kept_motion_is_judged_anew(tmp_path: Path, capsys: pytest.CaptureFixt
     assert again["agreement"] is None
     # A tone that was not sent is refused.
     assert identify("first", "--joint", "0", "--tone", "0.3", "--tone", "0.7") == 1
-    assert "the command does not move at 0.7 Hz" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "the command does not move at 0.7 Hz" in out
+    # What is proposed goes no farther and no faster than what was kept.
+    words = out.split("next: ")[1].split()
+    moved = first["joints"][0]["motion"]
+    assert float(words[words.index("--amplitude") + 1]) == pytest.approx(max(map(abs, moved["reach"])), rel=1e-5)
+    assert float(words[words.index("--speed") + 1]) == pytest.approx(moved["peak_speed"], rel=1e-5)
+    assert float(words[words.index("--acceleration") + 1]) == pytest.approx(moved["peak_acceleration"], rel=1e-5)
     assert identify("first", "--fast", "--speed", "1") == 2
     assert "first is a motion that was kept, and nothing moves; leave out --speed, --fast" in capsys.readouterr().err
     assert identify("first", "--joint", "1") == 2
@@ -197,7 +204,7 @@ def test_refused_joint_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert identify(str(rig), "--fast", "--joint", "0", "--amplitude", "0.003", "--seconds", "30") == 1
     out = capsys.readouterr().out
     assert out.startswith("Joint 0 of arm could not be identified: ")
-    assert f"next: onbeat identify {rig} --module arm --joint 0 --seconds 60" in out
+    assert f"next: onbeat identify {rig} --module arm --amplitude 0.003 --joint 0 --seconds 60" in out
     assert "plant" not in arm.read_text().replace("plant_", "")
 
 

@@ -17,7 +17,7 @@ from onbeat.calibrate.result import CalibrationResult
 from onbeat.calibrate.true_stamps import StampKind, TrueStamps, true_stamps
 from onbeat.device import DeviceInfo, ModuleConfig
 from onbeat.device.config import KnownPlant, Provenance
-from onbeat.errors import BadInput
+from onbeat.errors import BadInput, DeviceError
 from onbeat.loop import Flag, SendLoop
 from onbeat.motion import Chunk, Trajectory
 from onbeat.policy import Module, Rig
@@ -40,6 +40,8 @@ USUAL: dict[str, tuple[float, float, float]] = {"rad": (0.35, 1.0, 12.0), "m": (
 SPEED_SHARE, RANGE_SHARE = 0.5, 0.45
 LEAST_PER_PERIOD = 4.0
 BEFORE_S, AFTER_S, PIECE_S = 0.3, 0.6, 0.5
+# A device that has said nothing new for so long, or for a period of the fastest tone, is not moved on blindly.
+SILENT_S = 2.0
 MAX_PART_CI95_S = 0.001
 # After these the target is not what the plan says, or nobody knows it.
 UNKNOWN = Flag.LIMITED | Flag.EXTRAPOLATED | Flag.STALE_PLAN | Flag.DEVICE_ERROR
@@ -208,7 +210,7 @@ def move_joint(
 
     Raises:
         BadInput: there is no room, or the plan was not taken as it is.
-        DeviceError: a module failed; all hold then.
+        DeviceError: a module failed; all hold then. Or this one has said nothing new for too long, and holds when the rig stops.
     """
     module = rig[name]
     check_places(rig, name, {joint: excitation})
@@ -225,12 +227,21 @@ def move_joint(
         if (kept := outcomes.count_of("kept")) < len(outcomes):
             raise BadInput(f"{len(outcomes) - kept} of {len(outcomes)} waypoints of {name} were not taken as they are; try again")
         end_ns = start_ns + to_ns(excitation.duration_s + AFTER_S)
+        silent_s = max(SILENT_S, 1 / max(excitation.tones_hz))
+        heard_ns, heard = now_ns, 0
         while now_ns < end_ns:
             next_ns = min(now_ns + to_ns(PIECE_S), end_ns)
             rig.drive.run_until(next_ns)
             tell((next_ns - now_ns) * 1e-9)
             now_ns = next_ns
             taken.append(loop.records())
+            if len(collected) > heard:
+                heard_ns, heard = now_ns, len(collected)
+            elif now_ns - heard_ns > to_ns(silent_s):
+                raise DeviceError(
+                    f"{name} has given no new reading for {(now_ns - heard_ns) * 1e-9:.1f} s, and a joint is not moved unseen; "
+                    "see why its driver does not report"
+                )
     records = np.concatenate(taken)
     readings = list(collected)
     repeats = module.repeated - repeated

@@ -12,6 +12,8 @@ from onbeat.cli.terminal import Terminal
 from onbeat.errors import BadInput
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from onbeat.calibrate.excitation import Excitation
     from onbeat.calibrate.identify import JointPlant, Request
     from onbeat.device import ModuleConfig
@@ -118,7 +120,8 @@ def run(
         now = _now()
         written = _write(target.config, found, folder, now) if write else None
         run = {**now, "wall_s": (wall.now_ns() - start_ns) / 1e9, "fast": fast}
-        report, document = _report(folder, target.config, target.info.unit, _final(folder, path), found, written, run)
+        asked = _asked(amplitude, speed, acceleration, tone)
+        report, document = _report(folder, target.config, target.info.unit, _final(folder, path), found, written, run, asked)
     return _tell(terminal, report, document)
 
 
@@ -133,11 +136,12 @@ def _again(terminal: Terminal, path: Path, joints: list[int] | None, tones: list
     kept = open_motion(path)
     with run_folder("onbeat-identify", out) as folder:
         moved = [read_joint(kept, joint) for joint in (dict.fromkeys(joints) if joints else kept.joints)]
+        asked = _as_moved([each.excitation for each in moved])
         if tones:
             moved = [replace(each, excitation=replace(each.excitation, tones_hz=tuple(tones))) for each in moved]
         found = [identify_joint(each) for each in moved]
         run = {**_now(), "motion": str(kept.arrays.path)}
-        report, document = _report(folder, kept.module, kept.unit, kept.rig, found, None, run)
+        report, document = _report(folder, kept.module, kept.unit, kept.rig, found, None, run, asked)
     return _tell(terminal, report, document)
 
 
@@ -159,6 +163,24 @@ def _request(
         if value is not None and not 0 < value < float("inf"):
             raise BadInput(f"{option} is {value:g}; it must be a number above 0")
     return Request(kind, seconds, amplitude, speed, acceleration, tuple(tones) if tones else TONES_HZ)
+
+
+def _asked(amplitude: float | None, speed: float | None, acceleration: float | None, tones: "Sequence[float] | None") -> str:
+    """Give the options that bound a motion, for the command that repeats it."""
+    bounds = (("amplitude", amplitude), ("speed", speed), ("acceleration", acceleration))
+    options = [f" --{name} {value:g}" for name, value in bounds if value is not None]
+    return "".join([*options, *(f" --tone {tone:g}" for tone in tones or ())])
+
+
+def _as_moved(motions: "Sequence[Excitation]") -> str:
+    """Give the options of a motion of which only what was sent is known: not farther, not faster."""
+    from onbeat.calibrate.excitation import TONES_HZ
+
+    amplitude = max(max(-motion.reach[0], motion.reach[1]) for motion in motions)
+    speed = max(motion.peak_speed for motion in motions)
+    acceleration = max(motion.peak_acceleration for motion in motions)
+    tones = motions[0].tones_hz
+    return _asked(amplitude, speed, acceleration, None if tones == TONES_HZ else tones)
 
 
 def _module(rig: "Rig", name: str | None) -> "tuple[str, Module]":
@@ -239,6 +261,7 @@ def _report(
     found: "list[JointPlant]",
     written: Path | None,
     run: dict[str, Any],
+    asked: str,
 ) -> "tuple[IdentifyReport, dict[str, Any]]":
     """Write the report."""
     from onbeat.calibrate.identify import known_plant
@@ -248,7 +271,7 @@ def _report(
     told = {joint.joint: known_plant(joint, run["date"], run["host"]) for joint in found if joint.plant.accepted}
     # A motion that was kept knows nothing of the module's figures.
     agreement = lead_agreement(config, told) if config.path is not None else None
-    report = IdentifyReport(config, unit, tuple(found), agreement, rig, written)
+    report = IdentifyReport(config, unit, tuple(found), agreement, rig, written, asked)
     document = report.document({**run, "rig": str(rig), "folder": str(folder.final)})
     report.write(folder, document)
     return report, document

@@ -30,6 +30,7 @@ class IdentifyReport:
         agreement: Of l_eff with action_latency; None where no joint was identified.
         rig: The rig's YAML, as the next command names it.
         written: The file that holds the plant now; None where none was written.
+        asked: The options that bound the motion, as the next command repeats them: no joint is to go farther than was asked for.
     """
 
     module: ModuleConfig
@@ -38,6 +39,7 @@ class IdentifyReport:
     agreement: LeadAgreement | None
     rig: Path
     written: Path | None
+    asked: str = ""
 
     @property
     def accepted(self) -> tuple[JointPlant, ...]:
@@ -100,6 +102,7 @@ class IdentifyReport:
         again = f"onbeat identify {self.rig} --module {self.module.name}"
         if (motion := self.joints[0].excitation.motion) != "sines":
             again += f" --motion {motion}"
+        again += self.asked
         if self.refused:
             joints = "".join(f" --joint {joint.joint}" for joint in self.refused)
             seconds = 2 * max(joint.excitation.duration_s for joint in self.refused)
