@@ -1,5 +1,6 @@
 """A stream of targets whose future is unknown, by hand at 250 Hz: led, shaped, given up when it stops, and in turn with plans."""
 
+import sys
 import threading
 import time
 from typing import Any
@@ -320,3 +321,29 @@ def test_aim_replace_and_lead_from_several_threads(soft: bool) -> None:
     values = np.array(device.values) if soft else memory.drain()["values"][:, 0]
     assert loop.status().error == ""
     assert np.abs(np.diff(values)).max() <= 3.1 * T * (1 + 1e-6)
+
+
+def test_targets_of_now_from_several_threads_are_all_taken() -> None:
+    loop, _ = loop_of()
+    loop.start()
+    refused: list[BadInput] = []
+
+    def aims() -> None:
+        for _ in range(2000):
+            try:
+                loop.aim([0.1])
+            except BadInput as error:
+                refused.append(error)
+
+    switch_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=aims) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    finally:
+        sys.setswitchinterval(switch_s)
+        loop.stop()
+    assert not refused

@@ -13,6 +13,7 @@ from onbeat._core import Cycle, monotonic_ns
 from onbeat.errors import BadInput, DeviceError
 from onbeat.loop.cycle import LoopStatus, as_records
 from onbeat.loop.feedback import Feeding
+from onbeat.loop.lock import ProcessLock
 from onbeat.loop.native import NativeLoop
 from onbeat.loop.process import ProcessDevice
 from onbeat.loop.process_loop import ProcessLoop
@@ -115,6 +116,7 @@ class SendLoop:
                 self._runner = NativeLoop(cycle, sink, priority, cpu, spin_us, record_capacity)
         self._feeding = Feeding(self._cycle, feedback or Feedback())
         self._rate_hz = rate_hz
+        self._order = ProcessLock()
         # Stops the thread when this object goes, at the latest before the interpreter does.
         weakref.finalize(self, self._runner.stop)
 
@@ -185,7 +187,8 @@ class SendLoop:
         """
         goal = _numbers(target, "a target")
         rate = None if velocity is None else _numbers(velocity, "a target's velocity")
-        return self._cycle.aim(self._instant(t_ns, "target"), goal, rate)
+        with self._order:  # two threads that say "now" are told in the order of their stamps
+            return self._cycle.aim(self._instant(t_ns, "target"), goal, rate)
 
     def _instant(self, t_ns: int | None, what: str) -> int:
         """Give when something was true. The clock of a loop that runs is the monotonic one: one far from now is not on it."""
@@ -222,7 +225,9 @@ class SendLoop:
         Raises:
             BadInput: the loop has no feedback; another width; not finite; older than the newest sample; stamped on another clock.
         """
-        return self._feeding.feed(self._instant(t_sample_ns, "sample"), _numbers(measured, "a sample"))
+        values = _numbers(measured, "a sample")
+        with self._order:  # the integral is one
+            return self._feeding.feed(self._instant(t_sample_ns, "sample"), values)
 
     def centre(self, tick: Tick | None, margin_s: float | None = None, travel_s: float = 0.0) -> None:
         """Send so that each command is there a margin before the device's tick: the grid moves to that phase, and stays with it.
