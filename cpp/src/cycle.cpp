@@ -16,6 +16,7 @@ constexpr Ns kMost = Ns{1} << 62;
 constexpr int kStretch = 64;  // cycles after which a device that became slower is believed
 constexpr Ns kUnknown = INT64_MAX;
 constexpr std::size_t kTakenOver = 256;  // plans that were followed since a writer last spoke
+constexpr Ns kAhead = 100'000'000;  // as far as a target may be stamped ahead
 constexpr Ns kGap = 3;         // periods without a send after which the device stands at the last target
 
 constexpr Wide floor_div(Wide a, Wide b) noexcept {  // b > 0
@@ -179,7 +180,10 @@ void Cycle::see(const PlanCell& plan) noexcept {
 
 void Cycle::evaluate(const PlanCell& plan) noexcept {
   const Ns fresh_ns = plan.aim == nullptr ? seen_ns_ : plan.aim->t_ns;
-  const bool stale = options_.stale_ns >= 0 && difference_ns(fresh_ns, reference_ns_) > options_.stale_ns;
+  const Ns age_ns = difference_ns(fresh_ns, reference_ns_);
+  // A target from the future, which another clock has stamped, would be fresh for ever.
+  const bool ahead = plan.aim != nullptr && age_ns < -std::max(options_.stale_ns, kAhead);
+  const bool stale = options_.stale_ns >= 0 && (age_ns > options_.stale_ns || ahead);
   if (ended_ || stale) record_.flags |= kStalePlan;
   if (plan.aim != nullptr) return follow_stream(plan, stale);
   if ((frozen_ || stale) && limiter_.has_last()) return stop_moving();
@@ -206,7 +210,8 @@ void Cycle::evaluate(const PlanCell& plan) noexcept {
 void Cycle::add_correction(const PlanCell& plan) noexcept {
   const Correction& correction = *plan.correction;
   const Ns age_ns = difference_ns(correction.t_ns, record_.sent_ns);
-  const double part = std::clamp(2.0 - static_cast<double>(age_ns) / static_cast<double>(correction.good_ns), 0.0, 1.0);
+  // One from the future, which another clock has stamped, would count for ever.
+  const double part = std::clamp(2.0 - std::abs(static_cast<double>(age_ns)) / static_cast<double>(correction.good_ns), 0.0, 1.0);
   if (part == 0.0) return;
   for (std::size_t i = 0; i < width_; ++i) {
     const double moved = part * correction.values[i];

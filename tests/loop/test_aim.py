@@ -94,6 +94,26 @@ def test_a_stream_that_stops_comes_to_rest_and_is_taken_up_again() -> None:
     assert abs(values[-1] - sine(399 * T)[0]) < 5e-3
 
 
+def test_a_target_from_the_future_is_not_fresh_for_ever() -> None:
+    loop, sink = loop_of(stale_s=0.05)
+    loop.place([0.0])
+    loop.aim([1.0], None, 10**18)  # of another clock; nobody can tell before the loop runs
+    deadline = 0
+    for _ in range(100):
+        deadline = loop.cycle(deadline, deadline)
+    assert (sink.drain()["values"] == 0.0).all()
+    assert (loop.records()["flags"] == Flag.STALE_PLAN | Flag.HELD).all()
+
+
+def test_a_target_may_be_stamped_a_little_ahead() -> None:
+    loop, _ = loop_of(stale_s=0.02)
+    loop.aim([1.0], None, 90 * MS)
+    deadline = 0
+    for _ in range(20):
+        deadline = loop.cycle(deadline, deadline)
+    assert not (loop.records()["flags"] & Flag.STALE_PLAN).any()
+
+
 def test_without_stale_s_the_last_target_is_a_place_to_stay() -> None:
     loop, sink = loop_of()
     loop.aim([0.4], None, 0)

@@ -165,6 +165,14 @@ def test_where_no_plan_was_in_force_a_sample_is_left_out() -> None:
     assert not (loop.records()["flags"] & Flag.CORRECTED).any()
 
 
+def test_a_sample_from_the_future_does_not_count_for_ever() -> None:
+    loop, _ = loop_of()
+    deadline = run(loop, 20)
+    assert loop.feed(10**18, [0.5])  # of another clock; by hand nobody can tell
+    run(loop, 50, deadline)
+    assert not (loop.records()["flags"] & Flag.CORRECTED).any()
+
+
 def test_what_is_no_sample_is_refused() -> None:
     loop, _ = loop_of()
     run(loop, 20)
