@@ -96,6 +96,10 @@ def test_provenance_of_another_key() -> None:
     [
         ("recieve_latency: 0.1", "unknown key 'recieve_latency' in FILE line 3; did you mean 'receive_latency'?"),
         ("speed_of_light: 3e8", "unknown key 'speed_of_light' in FILE line 3; the keys are device, rate_hz, poll_hz,"),
+        ("centre: true", "centre in FILE line 3 must be keys with values, not True"),
+        ("centre: {margins: 0.001}", "unknown key 'margins' in FILE line 3; did you mean 'margin'?"),
+        ("centre: {beat: 0.001}", "unknown key 'beat' in FILE line 3; the keys are margin"),
+        ("centre: {margin: -1}", "centre/margin in FILE line 3 must be > 0 s, not -1 s"),
         ("7: 8", "key 7 in FILE line 3 must be text; write it in quotes if it is meant"),
         ("receive_latency: 12 ms", "receive_latency in FILE line 3 must be a number of seconds, not '12 ms'"),
         ("receive_latency: '0.1'", "receive_latency in FILE line 3 must be a number of seconds, not '0.1'"),

@@ -118,7 +118,7 @@ class PolicyFile(_Keys):
     params: dict[str, Any] = Field(default_factory=dict, description="handed to the policy as they are")
 
 
-_SECONDS = ("receive_latency", "action_latency", "policy_dt", "obs_dt", "l_eff", "dead_time", "lag")
+_SECONDS = ("receive_latency", "action_latency", "policy_dt", "obs_dt", "l_eff", "dead_time", "lag", "margin")
 _LIMITS = {"greater_than": (">", "gt"), "greater_than_equal": (">=", "ge"), "less_than_equal": ("<=", "le")}
 _WANTED = {
     "finite_number": "a finite number",
@@ -127,6 +127,7 @@ _WANTED = {
     "string_type": "text",
     "string_too_short": "text that is not empty",
     "dict_type": "keys with values",
+    "model_type": "keys with values",
     "list_type": "a list",
     "too_short": "at least one entry",
 }
@@ -194,6 +195,8 @@ def _block(schema: type[BaseModel], keys: tuple[str | int, ...]) -> type[BaseMod
     """Give the schema of the block that keys lead to."""
     if "provenance" in keys:
         return ProvenanceBlock
+    if keys[:1] == ("centre",):
+        return CentreBlock
     return PlantBlock if keys[:1] == ("plant",) else schema
 
 
