@@ -209,14 +209,16 @@ def test_a_killed_parent_leaves_a_device_that_holds_and_is_closed(noted: Noted, 
         env=python_here(),
     )
     with parent:
-        assert parent.stdout is not None
-        assert parent.stdin is not None
-        said = [parent.stdout.readline() for _ in range(2 if how == "fork" else 1)]
-        if how == "fork":
-            assert any("DeviceError module 'arm' belongs to process" in line for line in said)
-        sent = len(noted.words())
-        wait_until(lambda: len(noted.words()) > sent + 5)  # also after the fork has let go of its copy
-        parent.kill()
+        try:
+            assert parent.stdout is not None
+            assert parent.stdin is not None
+            said = [parent.stdout.readline() for _ in range(2 if how == "fork" else 1)]
+            if how == "fork":
+                assert any("DeviceError module 'arm' belongs to process" in line for line in said), said
+            sent = len(noted.words())
+            wait_until(lambda: len(noted.words()) > sent + 5)  # also after the fork has let go of its copy
+        finally:
+            parent.kill()
         # The fork still has the parent's end of the link open; the process looks for its parent itself.
         wait_until(lambda: noted.words()[-2:] == ["hold", "close"])
         parent.stdin.close()
