@@ -78,3 +78,10 @@ def test_sample_that_came_twice_and_one_that_was_lost_are_no_slip() -> None:
     stamp, log = healthy(np.random.default_rng(8), 100, 60)
     order = np.concatenate([np.arange(2000), np.arange(1999, 4000), np.arange(4001, 6000)])
     assert said(line("x", stamp_ns=stamp[order], log_ns=log[order])) == []
+
+
+def test_camera_that_halves_its_rate_in_the_dark_does_not_jitter() -> None:
+    rng = np.random.default_rng(21)
+    steps = np.full(1200, 33_333_333) + rng.integers(-10_000, 10_000, 1200)
+    steps[500:800] *= 2
+    assert said(line("x", {"kind": "image"}, stamp_ns=np.cumsum(steps))) == []

@@ -182,3 +182,12 @@ def test_one_stamp_on_everything() -> None:
     assert verdict.fault == "repeated_stamps"
     assert verdict.figures["share"].value == 1.0
     assert said(line("map", stamp_ns=np.full(3000, stamp[0]), log_ns=log, digest=np.full(3000, 7, dtype=np.uint64))) == []
+
+
+@pytest.mark.parametrize("type", ["geometry_msgs/msg/Twist", "std_msgs/msg/Float64MultiArray"])
+def test_command_that_is_held_is_no_repeat(type: str) -> None:
+    t = np.arange(200)
+    value = np.stack([np.sin(t / 9), np.cos(t / 7)], axis=1).repeat(5, axis=0)
+    value += np.random.default_rng(12).normal(0, 0.05, (200, 2)).repeat(5, axis=0)
+    _, log = healthy(np.random.default_rng(13), 25, 40)
+    assert said(line("cmd", {"kind": "numbers", "type": type}, log_ns=log, value=value)) == []

@@ -10,7 +10,7 @@ from onbeat.health.check import Check, Evidence, Figure, Verdict
 from onbeat.health.interval_plots import histogram_plot, intervals_plot
 from onbeat.health.intervals import Rhythm, rhythms
 from onbeat.health.rounding import rounding
-from onbeat.health.samples import lost_samples
+from onbeat.health.samples import lost_samples, rate_changes
 
 __all__ = ("PACE", "judge_pace")
 
@@ -73,7 +73,9 @@ def _jitter(line: Timeline, found: Rhythm) -> Iterator[Verdict]:
     steps = np.diff(times)
     # So is a stamp that came again, with the interval after it.
     equal = np.concatenate([[False], steps == 0, [False]])
-    off = steps[joined & ~equal[1:-1] & ~equal[:-2] & ~equal[2:]] / found.period_ns - 1
+    # Nor does a source jitter that keeps another rate for a while, as a camera does in the dark.
+    slower = rate_changes(line.index[1:], np.rint(steps / found.period_ns).astype(np.int64))
+    off = steps[joined & ~slower & ~equal[1:-1] & ~equal[:-2] & ~equal[2:]] / found.period_ns - 1
     lossy = lost_samples(line, found) > 0
     off = off[off < (0.5 if lossy else 4.0)]
     if len(off) < _FEWEST:

@@ -10,6 +10,7 @@ from onbeat.health.check import Check, Curve, Evidence, Figure, Plot, Verdict
 from onbeat.health.interval_plots import intervals_plot
 from onbeat.health.intervals import rhythms, wilson
 from onbeat.health.rounding import rounding
+from onbeat.health.samples import is_command
 from onbeat.health.subtracted import subtracted
 
 __all__ = ("REPEATS", "judge_repeats")
@@ -58,7 +59,8 @@ def _again(line: Timeline) -> NDArray[np.bool_] | None:
             last = rows[-1:]
         return np.concatenate(parts)
     # Commands are held, and transforms are sent again and again so that whoever comes later has them.
-    if "value" not in (line.series.dtype.names or ()) or kind == "action" or line.info.type.rpartition("/")[2] in _SHARED:
+    held = kind == "action" or is_command(line) or line.info.type.rpartition("/")[2] in _SHARED
+    if "value" not in (line.series.dtype.names or ()) or held:
         return None
     parts = []
     overlap = 2048  # a freeze across two blocks is seen by one of them

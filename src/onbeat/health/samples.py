@@ -12,7 +12,7 @@ from onbeat.health.check import Check, Evidence, Figure, Verdict
 from onbeat.health.interval_plots import intervals_plot
 from onbeat.health.intervals import Rhythm, rhythms, wilson
 
-__all__ = ("SAMPLES", "judge_samples", "lost_samples")
+__all__ = ("SAMPLES", "is_command", "judge_samples", "lost_samples", "rate_changes")
 
 _GAP_PERIODS, _GAP_NS = 5, 250_000_000
 _FEWEST_LOST = 3  # by intervals; two long intervals may be anything
@@ -78,6 +78,11 @@ def judge_samples(evidence: Evidence) -> Iterator[Verdict]:
             yield _dropped(line, found, losses)
         silences += [one for one in _silences(line, steps, quiet) if not _made_up(line, one, found)]
     yield from _gaps(evidence, silences)
+
+
+def is_command(line: Timeline) -> bool:
+    """Say whether its type is one that commands have: sent when there is something to say, and held."""
+    return line.info.type.rpartition("/")[2] in _COMMANDS or line.info.type.startswith("std_msgs/")
 
 
 def lost_samples(line: Timeline, found: Rhythm) -> int:
@@ -147,7 +152,7 @@ def _lost(line: Timeline, steps: _Steps, found: Rhythm, quiet: NDArray[np.bool_]
     if found.burst is not None:
         return none
     periods = np.rint(steps.interval_ns / found.period_ns).astype(np.int64)
-    used = ~quiet & (np.abs(periods) <= 1000) & ~_rate_changes(steps.index, periods)
+    used = ~quiet & (np.abs(periods) <= 1000) & ~rate_changes(steps.index, periods)
     # A late sample makes a long interval and then short ones: in the sum over all, it is not lost.
     lost = int((periods[used] - 1).sum())
     log_lost = int((np.rint(steps.wait_ns[used] / found.period_ns) - 1).sum())
@@ -164,7 +169,7 @@ def _lost(line: Timeline, steps: _Steps, found: Rhythm, quiet: NDArray[np.bool_]
     return _Losses(lost, lost + steps.n, False, int(periods[used].max()) - 1, steps.count is not None)
 
 
-def _rate_changes(index: NDArray[np.int64], periods: NDArray[np.int64]) -> NDArray[np.bool_]:
+def rate_changes(index: NDArray[np.int64], periods: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Say which steps are part of a long run of one and the same multiple of the period."""
     if len(periods) < _RATE_CHANGE:
         return np.zeros(len(periods), dtype=bool)
@@ -256,7 +261,7 @@ def _may_pause(mine: list[_Silence]) -> bool:
     line = mine[0].line
     if mine[0].lost is not None:
         return False
-    if line.info.kind == "other" or line.info.type.rpartition("/")[2] in _COMMANDS or line.info.type.startswith("std_msgs/"):
+    if line.info.kind == "other" or is_command(line):
         return True
     silent = sum(s.end_ns - s.start_ns for s in mine) / 1e9
     return line.info.kind in ("numbers", "action") and (len(mine) >= 3 or silent > 0.2 * line.span_s)
