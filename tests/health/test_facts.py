@@ -60,3 +60,17 @@ def test_a_steady_beat_is_no_rounding() -> None:
     one = facts(stamp_ns=np.arange(50) * 10_000_000)
     assert one.stamp is not None
     assert one.stamp.step_ns == 0
+
+
+@pytest.mark.parametrize("logged", [True, False])
+@pytest.mark.parametrize("changes", [[100], [100, 250, 400]])
+@pytest.mark.parametrize("jump_s", [1.7e9, -65.536])
+def test_clock_that_changes_midway_leaves_rate_span_and_gap(jump_s: float, changes: list[int], logged: bool) -> None:
+    true = np.arange(501) * 10_000_000
+    stamp = true.copy()
+    for row in changes:
+        stamp[row:] += round(jump_s * 1e9)
+    one = facts(stamp_ns=stamp, **({"log_ns": true + 2_000_000} if logged else {}))
+    assert one.span_s == pytest.approx(5.0)
+    assert one.rate_hz == pytest.approx(100.0)
+    assert one.longest_gap_s == pytest.approx(0.01)

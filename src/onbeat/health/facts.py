@@ -10,6 +10,7 @@ __all__ = ("StreamFacts", "TimeFacts", "stream_facts")
 
 # Nanoseconds since 1970 from September 2001 to December 2099: what lies between is taken for a date.
 _DATES_NS = (1_000_000_000_000_000_000, 4_102_444_800_000_000_000)
+_BACK_NS, _HOUR_NS, _YEAR_NS = 10**9, 3600 * 10**9, 31_556_952 * 10**9
 _FINE_NS = 1_000  # rounding below a microsecond is of no use to anybody
 
 
@@ -67,6 +68,8 @@ def stream_facts(timeline: Timeline) -> StreamFacts:
     info, segments = timeline.info, timeline.segments()
     t_ns = timeline.t_ns
     span_ns = sum(int(t_ns[first:last].max()) - int(t_ns[first:last].min()) for first, last in segments if last > first)
+    if len(segments) == 1 and (jumps := _jumps_ns(timeline)):
+        span_ns = int(t_ns[-1]) - int(t_ns[0]) - sum(step - went for step, went in jumps)
     intervals = timeline.n - len(segments)
     rate_hz: float | None = None
     if (timeline.whole or len(segments) == 1) and intervals > 0 and span_ns > 0:
@@ -93,9 +96,24 @@ def stream_facts(timeline: Timeline) -> StreamFacts:
     )
 
 
+def _jumps_ns(timeline: Timeline) -> list[tuple[int, int]]:
+    """Give the steps of the stamps at which their clock was changed or wrapped, each with the time that passed meanwhile."""
+    if not timeline.has("stamp_ns") or timeline.period_ns <= 0:
+        return []
+    before, after, logged = timeline.breaks.before, timeline.breaks.after, timeline.has("log_ns")
+    steps = (after["stamp_ns"] - before["stamp_ns"]).tolist()
+    usual = round(timeline.period_ns)
+    passed = (after["log_ns"] - before["log_ns"]).tolist() if logged else [usual] * len(steps)
+    most_ns = _HOUR_NS if logged else _YEAR_NS
+    return [(step, went) for step, went in zip(steps, passed, strict=True) if step < -_BACK_NS or step - went > most_ns]
+
+
 def _longest_gap_s(timeline: Timeline) -> float | None:
     field = "stamp_ns" if timeline.has("stamp_ns") else "log_ns"
     steps = np.concatenate([timeline.intervals_ns(field), timeline.breaks.after[field] - timeline.breaks.before[field]])
+    if jumps := _jumps_ns(timeline):
+        changed, passed = np.array(jumps, dtype=np.int64).T
+        steps = np.concatenate([steps[~np.isin(steps, changed)], passed])
     return float(steps.max()) / 1e9 if len(steps) else None
 
 
