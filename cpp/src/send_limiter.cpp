@@ -6,6 +6,7 @@
 
 #include "onbeat/errors.hpp"
 #include "onbeat/quaternion.hpp"
+#include "onbeat/stop_ramp.hpp"
 
 namespace onbeat {
 
@@ -43,6 +44,15 @@ double approach(double left, double change, double delay_s, double dt_s) noexcep
   const double lag = change * (delay_s + 0.5 * dt_s);
   const double braking = std::sqrt(lag * lag + 2.0 * change * std::abs(left)) - lag;
   return std::copysign(std::min(braking, std::abs(left) / dt_s), left);
+}
+
+// The highest acceleration that can be released again before the speed has risen by `room`: in the steps after this one it falls by
+// `quantum` each. n whole quanta and a rest add dt ((n + 1) acceleration - quantum n (n + 1) / 2).
+double releasable(double room, double quantum, double dt_s) noexcept {
+  const double sum = room / dt_s;
+  if (sum <= 0 || quantum == kInfinity) return sum;
+  const double n = std::floor((std::sqrt(1.0 + 8.0 * sum / quantum) - 1.0) / 2.0);
+  return (sum + quantum * n * (n + 1.0) / 2.0) / (n + 1.0);
 }
 
 double bound_of(const std::vector<double>& bound, std::size_t column) noexcept { return bound.empty() ? kInfinity : bound[column]; }
@@ -232,10 +242,40 @@ double SendLimiter::speed_after(std::size_t i, double wanted, double ahead, doub
   if (std::isfinite(jerk)) {
     acceleration = ahead + approach(wanted - ahead * dt_s - speed_[i], kJerkToTurn * jerk, 0.0, dt_s);
     if (std::abs(wanted) == fastest) acceleration = approach(wanted - speed_[i], kLastStep * jerk, 0.0, dt_s);
-    acceleration = std::clamp(acceleration, acceleration_[i] - jerk * dt_s, acceleration_[i] + jerk * dt_s);
+    acceleration = stoppable(i, acceleration, dt_s);
   }
   acceleration = std::clamp(acceleration, -most, most);
   return std::clamp(speed_[i] + acceleration * dt_s, -fastest, fastest);
+}
+
+// The acceleration nearest to the one asked for that leaves a way out: released in time it keeps the speed below its bound, and a
+// stop after this step ends inside the range.
+double SendLimiter::stoppable(std::size_t i, double asked, double dt_s) const noexcept {
+  const double fastest = bound_of(limits_.max_speed, i), most = limits_.max_acceleration[i], jerk = limits_.max_jerk[i];
+  const double quantum = jerk * dt_s, released = quantum, speed = speed_[i];
+  const auto allowed = [&](double acceleration) {
+    acceleration = std::min(acceleration, releasable(fastest - speed, released, dt_s));
+    acceleration = std::max(acceleration, -releasable(fastest + speed, released, dt_s));
+    acceleration = std::clamp(acceleration, acceleration_[i] - quantum, acceleration_[i] + quantum);
+    return std::clamp(acceleration, -most, most);
+  };
+  const double lower = limits_.lower.empty() ? -kInfinity : std::min(limits_.lower[i], last_[i]);
+  const double upper = limits_.upper.empty() ? kInfinity : std::max(limits_.upper[i], last_[i]);
+  const auto stops = [&](double acceleration) {
+    const double next = speed + acceleration * dt_s, step = next * dt_s;
+    const auto passed = StopRamp({last_[i] + step, next, acceleration}, most, jerk).reach();
+    // The ramp in steps may begin to brake one step after the one in continuous time.
+    return passed[0] + std::min(step, 0.0) >= lower && passed[1] + std::max(step, 0.0) <= upper;
+  };
+  double bad = allowed(asked);
+  if ((lower == -kInfinity && upper == kInfinity) || stops(bad)) return bad;
+  double good = allowed(-std::copysign(releasable(std::abs(speed), released, dt_s), speed));
+  if (!stops(good)) return good;
+  for (int k = 0; k < 12; ++k) {
+    const double middle = 0.5 * (good + bad);
+    (stops(middle) ? good : bad) = middle;
+  }
+  return good;
 }
 
 void SendLimiter::go_on(double* target, double dt_s) noexcept {

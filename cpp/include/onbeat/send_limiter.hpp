@@ -63,6 +63,7 @@ class SendLimiter {
   [[nodiscard]] double inside(std::size_t column, double value) const noexcept;
   [[nodiscard]] double reach(std::size_t column, double speed, double acceleration, double dt_s) const noexcept;
   [[nodiscard]] double speed_after(std::size_t column, double wanted, double ahead, double dt_s) const noexcept;
+  [[nodiscard]] double stoppable(std::size_t column, double asked, double dt_s) const noexcept;
 
   SendLimits limits_;
   const std::size_t width_;
