@@ -90,3 +90,17 @@ def test_exposures_beside_the_pictures_are_told_to_the_checks(tmp_path: Path, ch
     examined = examine(open_streams(tmp_path / "rig.mcap"), [Check("exposures", ("skew",), exposures)], chosen)
     assert told == {name: name == STREAMS[0] for name in (chosen or STREAMS[:2])}
     assert (f"{STREAMS[0].rsplit('/', 1)[0]}/metadata" in [one.name for one in examined.facts]) is not bool(chosen)
+
+
+@pytest.mark.parametrize("fields", [("stamp_ns",), ("log_ns", "stamp_ns")])
+@pytest.mark.parametrize("step_ns", [0, 1, 10**7])
+@pytest.mark.parametrize("odd_ns", [-1, 10**18, 1 << 62, (1 << 63) - 1, -(1 << 63)])
+def test_one_odd_time_among_any_others_is_no_failure(fields: tuple[str, ...], step_ns: int, odd_ns: int) -> None:
+    for n, at in ((11, 1), (20, 0), (40, 39)):
+        rows = np.zeros(n, dtype=row_dtype(fields, 0))
+        for name in fields:
+            rows[name] = np.arange(n) * step_ns
+        rows[fields[0]][at] = odd_ns
+        batches = [Batch(StreamInfo("s", "other"), rows)]
+        found = examine(StreamRecording(Path("x"), "test", batches.__iter__))
+        assert all(np.isfinite(figure.value) for one in found.verdicts for figure in one.figures.values())

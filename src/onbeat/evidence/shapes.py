@@ -354,6 +354,9 @@ def _excursions(t: _Floats, y: _Floats, noise: float) -> NDArray[np.bool_]:
     i, j = (g.ravel() for g in np.meshgrid(left, right, indexing="ij"))
     if len(i) > 900:
         i, j = i[:: len(i) // 900 + 1], j[:: len(j) // 900 + 1]
+    i, j = i[t[j] > t[i]], j[t[j] > t[i]]  # instants may be one, where a log stood still
+    if not len(i):
+        return none
     slope = (y[j] - y[i]) / (t[j] - t[i])
     residual = y[None, :] - (y[i, None] + slope[:, None] * (t[None, :] - t[i, None]))
     near = np.abs(residual) <= 4 * noise

@@ -24,6 +24,7 @@ _ONE_EPOCH_NS = 60 * 10**9  # streams of one clock, though not of the same minut
 _FUTURE_S = 1e-3
 _LEAST_LEAP_S = 0.5  # below whole seconds: an offset that strays further is none of a scale of time
 _LISTED = 4
+_FAR_NS = 1 << 62  # a grid beyond that is of no clock
 _SET = ("step", "slew", "one_period_late", "rate_flips", "reference_died", "two_clocks", "tai_utc")
 
 FAULTS = (
@@ -147,7 +148,8 @@ def _moved(line: Timeline, moved: list[Leave], origin_ns: int, side: str) -> lis
 
 def _grid(line: Timeline, origin_ns: int) -> Offset:
     """Give by how much stamps lie before their even grid, as an offset."""
-    grid = line.column("stamp_ns") - line.rows["stamp_ns"][0] - np.round(line.index * line.period_ns).astype(np.int64)
+    even = np.clip(np.round(line.index * line.period_ns), -_FAR_NS, _FAR_NS).astype(np.int64)
+    grid = line.column("stamp_ns") - line.rows["stamp_ns"][0] - even
     seconds = line.index.astype(np.float64) * (line.period_ns / 1e9) + (int(line.rows["stamp_ns"][0]) - origin_ns) / 1e9
     return Offset(line, seconds, -grid / 1e9, 0, line.period_ns / 1e9, 1e-6)
 
