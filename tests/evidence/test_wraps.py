@@ -44,6 +44,16 @@ def test_counter_that_wraps_is_named(seed: int, turn_ns: int, bits: int, tick: s
     assert np.array_equal(unwrapped(line, found), WALL + t)
 
 
+def test_a_late_arrival_at_the_jump_does_not_hide_it() -> None:
+    t, log = times(0)
+    turn = 2**32 * 1000
+    at = int(np.searchsorted(t, 30 * 10**9))
+    log[at:] = np.maximum(log[at:], log[at] + 3_000_000)
+    found = wraps(built(WALL + t - np.where(np.arange(len(t)) >= at, turn, 0), WALL + log))
+    assert found is not None
+    assert (found.bits, found.tick, found.rows.tolist()) == (32, "1 us", [at])
+
+
 def test_driver_that_adds_a_turn_too_many_jumps_forth_and_back() -> None:
     t, log = times(1)
     found = wraps(built(WALL + t + 2**32 * 1000 * ((t > 20e9) & (t < 30e9)), WALL + log))

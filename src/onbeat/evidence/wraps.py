@@ -23,6 +23,7 @@ _TICKS = {
 _BITS = (15, 16, 23, 24, 31, 32)  # one less: a counter taken for a signed one
 _SMALLEST_S = 0.01
 _LONE_S = 1.0  # a jump that does not come back every turn is said to be a wrap only where it is as long as that
+_BY_CHANCE = 1e-6  # of a turn
 _RELATIVE = 3e-3
 
 
@@ -75,7 +76,9 @@ def wraps(line: Timeline) -> Wrap | None:
             turn = length * 2**bits
             apart = np.abs(np.abs(jumps) - turn)
             hits = np.flatnonzero(apart <= max(slack, min(0.1, 0.02 * turn)))
-            if len(hits) and np.median(apart[hits]) > min(slack, _RELATIVE * turn) + 1e-7:
+            # The one arrival at the jump may be late by more than most; a long turn is not met by chance so nearly.
+            late = min(0.5 * line.period_ns / 1e9, _BY_CHANCE * turn)
+            if len(hits) and np.median(apart[hits]) > min(slack + late, _RELATIVE * turn) + 1e-7:
                 continue
             times = breaks.before[clock][hits] / 1e9
             if turn < max(_SMALLEST_S, 8 * slack) or not len(hits) or not _plausible(jumps[hits], times, turn, line):
