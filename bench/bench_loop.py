@@ -90,8 +90,8 @@ def python_busy() -> Iterator[None]:
         thread.join()
 
 
-def native(port: int, rate_hz: int = RATE_HZ) -> Lateness:
-    loop = SendLoop(UdpSink("127.0.0.1", port, 6), rate_hz, plan_from_now())
+def native(port: int, rate_hz: int = RATE_HZ, spin_us: float = 0) -> Lateness:
+    loop = SendLoop(UdpSink("127.0.0.1", port, 6), rate_hz, plan_from_now(), spin_us=spin_us)
     loop.start()
     time.sleep(SECONDS)
     loop.stop()
