@@ -7,9 +7,12 @@ the sleep early and spin: onbeat for 150 us, the Python thread for 1 ms. Interle
 import json
 import statistics
 import sys
+from pathlib import Path
 from typing import Any
 
-from bench_loop import LOOPS, ROUNDS, measure, native, receiver
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.bench_loop import LOOPS, ROUNDS, measure, native, receiver
 
 SPIN_US = 150.0
 THREAD = "Python thread, sleep then spin"
