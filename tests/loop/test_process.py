@@ -176,6 +176,10 @@ PARENT = """
 import os, sys, threading
 from onbeat.loop import ProcessDevice, SendLoop
 from onbeat.motion import Trajectory
+
+def say(*words):  # in one write, so that two processes do not mix their lines
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+
 device = ProcessDevice(sys.argv[1])
 loop = SendLoop(device, 200, Trajectory([0], [[0.25, -0.5]]))
 loop.start()
@@ -187,14 +191,14 @@ if sys.argv[2] == "fork":
         try:
             device.read()
         except Exception as error:
-            print(type(error).__name__, error, flush=True)
+            say(type(error).__name__, error)
         loop.stop()
         device.close()
         sys.stdin.readline()
         os._exit(0)
-    print(fork, flush=True)
+    say(fork)
 else:
-    print("ready", flush=True)
+    say("ready")
 threading.Event().wait()
 """
 

@@ -193,6 +193,8 @@ class SendLoop:
     def _instant(self, t_ns: int | None, what: str) -> int:
         """Give when something was true. The clock of a loop that runs is the monotonic one: one far from now is not on it."""
         if not self._runner.running:
+            if self._runner.error:
+                raise BadInput(f"the loop has stopped, and the {what} would go nowhere: {self._runner.error}")
             if t_ns is None:
                 raise BadInput(f"the loop does not run, so its clock is not known; start it, or give the {what}'s t_ns")
             return t_ns
@@ -317,9 +319,12 @@ class SendLoop:
 
 def _numbers(values: ArrayLike, what: str) -> _Columns:
     try:
-        return np.asarray(values, dtype=np.float64)
+        columns = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise BadInput(f"{what} must be numbers, not {values!r}") from None
+    if columns.ndim != 1:
+        raise BadInput(f"{what} must be one row, of shape (width,), not of shape {columns.shape}")
+    return columns
 
 
 def _period(rate_hz: int | float | Fraction) -> tuple[int, int, int]:
