@@ -6,8 +6,7 @@ same plan and sends one UDP datagram. A fifth row has no bar and is there to be 
 of its own with SCHED_FIFO, which a policy reaches only across processes. The cells are interleaved, three rounds, the median
 counts; a cell in which the host took more than 1 % of the processor time is repeated.
 
-Then the same at 250 and 1000 Hz and under other loads: a C call that holds the interpreter lock for 13 ms at a time, numpy on two
-threads, every processor busy. There a ratio is the best of the three over ours.
+A deadline without a send is not on time: it counts as late as the next send was. Other rates and loads: `bench_rates.py`.
 """
 
 import argparse
@@ -22,7 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -45,14 +44,30 @@ MAX_STOLEN = 0.01
 MAX_REPEATS = 4
 FRAME = struct.Struct("<Qq6d")
 
-Lateness = NDArray[np.int64]
-Load = Callable[[], AbstractContextManager[None]]
+Progress = Callable[[], int]  # how far a load has come; what does not count gives 0
+Load = Callable[[], AbstractContextManager[Progress]]
+
+
+@dataclass(frozen=True)
+class Sends:
+    """How late each send was, and by when a deadline without one had the next, ns."""
+
+    late_ns: NDArray[np.int64]
+    lost_ns: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, deadline_ns: NDArray[np.int64], sent_ns: NDArray[np.int64], period_ns: int) -> "Sends":
+        """Of a loop that skips what it has missed."""
+        skipped = np.rint(np.diff(deadline_ns) / period_ns).astype(np.int64) - 1
+        # Of n lost deadlines before a send the first is n periods older than the one that it was for.
+        lost = [sent_ns[k + 1] - deadline_ns[k + 1] + period_ns * np.arange(1, n + 1) for k, n in enumerate(skipped) if n > 0]
+        return cls(sent_ns - deadline_ns, np.concatenate([np.empty(0, np.int64), *lost]))
 
 
 class Loop(Protocol):
-    """Send for SECONDS at a rate to a port, and give how late each send was."""
+    """Send for SECONDS at a rate to a port."""
 
-    def __call__(self, port: int, rate_hz: int = RATE_HZ) -> Lateness: ...
+    def __call__(self, port: int, rate_hz: int = RATE_HZ) -> Sends: ...
 
 
 def plan_from_now() -> Trajectory:
@@ -71,12 +86,12 @@ def receiver() -> Iterator[int]:
 
 
 @contextmanager
-def python_busy() -> Iterator[None]:
+def python_busy() -> Iterator[Progress]:
     """A pure-Python thread that never lets go of the interpreter lock but when it is told to."""
-    stop = threading.Event()
+    stop, n = threading.Event(), 0
 
     def count() -> None:
-        n = 0
+        nonlocal n
         while not stop.is_set():
             for _ in range(10_000):
                 n += 1
@@ -84,13 +99,13 @@ def python_busy() -> Iterator[None]:
     thread = threading.Thread(target=count)
     thread.start()
     try:
-        yield
+        yield lambda: n
     finally:
         stop.set()
         thread.join()
 
 
-def native(port: int, rate_hz: int = RATE_HZ, spin_us: float = 0) -> Lateness:
+def native(port: int, rate_hz: int = RATE_HZ, spin_us: float = 0) -> Sends:
     loop = SendLoop(UdpSink("127.0.0.1", port, 6), rate_hz, plan_from_now(), spin_us=spin_us)
     loop.start()
     time.sleep(SECONDS)
@@ -98,14 +113,15 @@ def native(port: int, rate_hz: int = RATE_HZ, spin_us: float = 0) -> Lateness:
     records = loop.records()
     # This thread wakes late from its own sleep; what was sent meanwhile is not of the SECONDS that are counted.
     records = records[records["deadline_ns"] < records["deadline_ns"][0] + SECONDS * 1e9]
-    return np.asarray(records["sent_ns"] - records["deadline_ns"])
+    return Sends.of(records["deadline_ns"], records["sent_ns"], 1_000_000_000 // rate_hz)
 
 
 def python_loop(wait: Callable[[int], None], relative: bool) -> Loop:
     """A loop on a Python thread: absolute deadlines that skip what was missed, or a period counted from each wake."""
 
-    def run(port: int, rate_hz: int = RATE_HZ) -> Lateness:
-        late: list[int] = []
+    def run(port: int, rate_hz: int = RATE_HZ) -> Sends:
+        deadlines: list[int] = []
+        sent: list[int] = []
         period_ns = 1_000_000_000 // rate_hz
 
         def send() -> None:
@@ -116,9 +132,10 @@ def python_loop(wait: Callable[[int], None], relative: bool) -> Loop:
             while time.monotonic_ns() - start < SECONDS * 1e9:
                 wait(deadline)
                 now = time.monotonic_ns()
-                late.append(now - deadline)
+                deadlines.append(deadline)
+                sent.append(now)
                 target = plan.at_ns(now if relative else deadline)
-                out.sendto(FRAME.pack(len(late), now, *target.tolist()), ("127.0.0.1", port))
+                out.sendto(FRAME.pack(len(sent), now, *target.tolist()), ("127.0.0.1", port))
                 next_tick = start + ((time.monotonic_ns() - start) // period_ns + 1) * period_ns
                 deadline = now + period_ns if relative else next_tick
             out.close()
@@ -126,7 +143,10 @@ def python_loop(wait: Callable[[int], None], relative: bool) -> Loop:
         thread = threading.Thread(target=send)
         thread.start()
         thread.join()
-        return np.array(late)
+        times = np.array(deadlines), np.array(sent)
+        if relative:  # no deadline is lost: the next one begins when it wakes
+            return Sends(times[1] - times[0], np.empty(0, np.int64))
+        return Sends.of(*times, period_ns)
 
     return run
 
@@ -147,18 +167,19 @@ def sleep_what_is_left(deadline: int) -> None:
     time.sleep(max(0, deadline - time.monotonic_ns()) * 1e-9)
 
 
-def own_process(port: int, rate_hz: int = RATE_HZ) -> Lateness:
+def own_process(port: int, rate_hz: int = RATE_HZ) -> Sends:
     """The absolute loop in another process, with the priority that ours asks for."""
     command = [sys.executable, __file__, "--own-process", str(port), "--rate", str(rate_hz)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return np.array(json.loads(done.stdout))
+    return Sends(*(np.array(each, dtype=np.int64) for each in json.loads(done.stdout)))
 
 
 def run_own_process(port: int, rate_hz: int) -> None:
     """Be that other process."""
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(80))
-    print(json.dumps(python_loop(sleep_until, False)(port, rate_hz).tolist()))
+    sends = python_loop(sleep_until, False)(port, rate_hz)
+    print(json.dumps([sends.late_ns.tolist(), sends.lost_ns.tolist()]))
 
 
 LOOPS: dict[str, Loop] = {
@@ -184,129 +205,23 @@ class Cell:
     rate_hz: float
     stolen: float
     repeats: int
+    load_pace: float  # what a load that counts got done in a second
 
 
-def measure(run: Loop, port: int, rate_hz: int = RATE_HZ, load: Load | None = None) -> Cell:
+def measure(run: Loop, port: int, rate_hz: int = RATE_HZ, load: Load = python_busy) -> Cell:
     for repeat in range(MAX_REPEATS + 1):
         stolen0, all0 = cpu_ticks()
-        with (load or python_busy)():
-            late_us = run(port, rate_hz) * 1e-3
+        with load() as progress:
+            begin, done = time.monotonic(), progress()
+            sends = run(port, rate_hz)
+            pace = (progress() - done) / (time.monotonic() - begin)
         stolen1, all1 = cpu_ticks()
         stolen = (stolen1 - stolen0) / max(1, all1 - all0)
-        p50, p99, worst = np.percentile(late_us, [50, 99, 100])
-        cell = Cell(p50, p99, worst, len(late_us) / SECONDS, stolen, repeat)
+        p50, p99, worst = np.percentile(np.concatenate([sends.late_ns, sends.lost_ns]) * 1e-3, [50, 99, 100])
+        cell = Cell(p50, p99, worst, len(sends.late_ns) / SECONDS, stolen, repeat, pace)
         if stolen <= MAX_STOLEN:
             break
     return cell
-
-
-@contextmanager
-def lock_held() -> Iterator[None]:
-    """A thread that calls C for 13 ms at a time without letting go of the interpreter lock."""
-    stop = threading.Event()
-    usleep = ctypes.PyDLL(None).usleep
-
-    def hold() -> None:
-        while not stop.is_set():
-            usleep(HELD_US)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-@contextmanager
-def numpy_busy() -> Iterator[None]:
-    """Two threads that multiply matrices, mostly without the interpreter lock."""
-    stop = threading.Event()
-
-    def multiply() -> None:
-        a = np.ones((400, 400))
-        while not stop.is_set():
-            a = a @ a * 0.0 + 1.0
-
-    threads = [threading.Thread(target=multiply) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-
-
-@contextmanager
-def processors_busy() -> Iterator[None]:
-    """A process that computes for each processor."""
-    burn = "while True: sum(range(100000))"
-    burners = [subprocess.Popen([sys.executable, "-c", burn]) for _ in range(os.cpu_count() or 1)]
-    try:
-        yield
-    finally:
-        for each in burners:
-            each.kill()
-            each.wait()
-
-
-LOADS: dict[str, Load] = {
-    "idle": nullcontext,
-    "a Python thread computes": python_busy,
-    "C holds the lock for 13 ms": lock_held,
-    "numpy on two threads": numpy_busy,
-    "every processor busy": processors_busy,
-}
-# Rate, load, how many times as late the best Python loop must be; None: ours alone has a bar.
-CELLS: tuple[tuple[int, str, int | None], ...] = (
-    (250, "idle", None),
-    (250, "a Python thread computes", 50),
-    (500, "a Python thread computes", 50),
-    (1000, "a Python thread computes", 25),
-    (250, "C holds the lock for 13 ms", 100),
-    (500, "numpy on two threads", None),
-    (500, "every processor busy", None),
-)
-
-
-def table(port: int, rate_hz: int, load: str, ratio: int | None) -> list[dict[str, Any]]:
-    names = list(LOOPS) if ratio is not None else [OURS, OWN_PROCESS]
-    cells: dict[str, list[Cell]] = {name: [] for name in names}
-    for _ in range(ROUNDS):
-        for name in names:
-            cells[name].append(measure(LOOPS[name], port, rate_hz, LOADS[load]))
-    p99 = {name: statistics.median(cell.p99_us for cell in found) for name, found in cells.items()}
-    rate = {name: statistics.median(cell.rate_hz for cell in found) for name, found in cells.items()}
-    print(f"\n{rate_hz} Hz, {load}")
-    for name in names:
-        stolen = max(cell.stolen for cell in cells[name])
-        times = p99[name] / p99[OURS]
-        print(f"  {name:38} p99 {p99[name]:8.0f} us  {rate[name]:6.0f} Hz  {times:6.0f} times ours  stolen {100 * stolen:.1f} %")
-    quiet = [cell for cell in cells[OURS] if cell.stolen <= MAX_STOLEN]
-    error = abs(rate[OURS] / rate_hz - 1)
-    noted = "" if quiet else "; the host took more than 1 % in every cell"
-    found = [
-        {
-            "what": f"ours at {rate_hz} Hz, {load}",
-            "bar": "p99 <= 200 us, rate error <= 1 %",
-            "figure": f"{p99[OURS]:.0f} us, {100 * error:.2f} %; Python in its own FIFO process {p99[OWN_PROCESS]:.0f} us{noted}",
-            "met": bool(p99[OURS] <= 200 and error <= 0.01),
-        }
-    ]
-    if ratio is not None:
-        best = min((p99[name], name) for name in names if name.startswith("Python thread"))
-        found.append(
-            {
-                "what": f"p99 lateness at {rate_hz} Hz, {load}: the best of three Python threads over ours",
-                "bar": f">= {ratio} times",
-                "figure": f"{best[0] / p99[OURS]:.0f} times ({best[0]:.0f} us, {best[1]})",
-                "met": bool(best[0] >= ratio * p99[OURS]),
-            }
-        )
-    return found
 
 
 class StallingDevice:
@@ -474,9 +389,6 @@ def main() -> None:
         }
         for stall in stalls
     ]
-    with receiver() as port:
-        for rate_hz, load, least in CELLS:
-            bars += table(port, rate_hz, load, least)
     if options.json:
         print(json.dumps({"bars": bars}))
     else:

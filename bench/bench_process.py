@@ -22,7 +22,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.bench_loop import LOADS, MAX_REPEATS, MAX_STOLEN, cpu_ticks
+from bench.bench_loop import MAX_REPEATS, MAX_STOLEN, cpu_ticks
+from bench.bench_rates import LOADS
 from onbeat.policy import load_rig
 
 SECONDS, ROUNDS, RATE_HZ = 3.0, 3, 250
