@@ -5,7 +5,6 @@ messages and read back. Real files, memory, time and another program are in `ben
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from collections import Counter
@@ -17,6 +16,9 @@ from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.bars import Bars
 from onbeat.errors import OnbeatError
 from onbeat.health.check import Verdict
 from onbeat.health.examine import examine
@@ -203,12 +205,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="faults to plant, with commas between; no other rows")
     parser.add_argument("--show", action="store_true", help="say of each miss what was said")
     options = parser.parse_args()
-    bars: list[dict[str, Any]] = []
-
-    def tell(what: str, bar: str, figure: str, met: bool | None) -> None:
-        bars.append({"what": what, "bar": bar, "figure": figure, "met": met})
-        if not options.json:
-            print(f"{ {True: 'met   ', False: 'MISSED', None: 'not   '}[met] } {what}: {figure}", flush=True)
+    bars = Bars(options.json)
+    tell = bars.tell
 
     only = [name for name in options.only.split(",") if name]
     jobs = [
@@ -236,8 +234,7 @@ def main() -> None:
             clean = [one for one in outcomes if not one.job.fault]
             wrong = sum(bool(one.found or one.broken) for one in clean)
             tell(f"{len(clean)} clean made recordings", "no finding", f"{wrong} with a finding", wrong == 0)
-    if options.json:
-        print(json.dumps({"bars": bars}))
+    bars.end()
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.bars import Bars  # noqa: E402
 from bench.bench_check import CLASSES, Job, Outcome, exposed, judged, made  # noqa: E402
 from onbeat.errors import OnbeatError  # noqa: E402
 from onbeat.health.examine import examine  # noqa: E402
@@ -203,12 +204,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=4, help="of each of the eleven faults, given to clockdoctor as well")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     options = parser.parse_args()
-    bars: list[dict[str, Any]] = []
-
-    def tell(what: str, bar: str, figure: str, met: bool | None) -> None:
-        bars.append({"what": what, "bar": bar, "figure": figure, "met": met})
-        if not options.json:
-            print(f"{ {True: 'met   ', False: 'MISSED', None: 'not   '}[met] } {what}: {figure}", flush=True)
+    bars = Bars(options.json)
+    tell = bars.tell
 
     program, why = install_peer()
     seeds = range(options.first, options.first + options.seeds)
@@ -220,8 +217,7 @@ def main() -> None:
         else:
             tell(PEER_WHAT, PEER_BAR, why, None)
         rows(tell, pool.map)
-    if options.json:
-        print(json.dumps({"bars": bars}))
+    bars.end()
 
 
 def rows(tell: Callable[[str, str, str, bool | None], None], spread: Callable[..., Iterable[Any]]) -> None:
