@@ -1,10 +1,10 @@
-import sys
 import threading
 
 import pytest
 
 from onbeat.clock import Clock, ClockMap, ManualClock, SyncedClock, SystemClock
 from onbeat.errors import BadInput, EpochChanged, NotSynced
+from tests.threads import together
 
 S = 1_000_000_000
 
@@ -158,16 +158,7 @@ def test_many_threads_are_not_refused_for_each_others_readings() -> None:
             except NotSynced as error:
                 refused.append(str(error))
 
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        readers = [threading.Thread(target=read) for _ in range(8)]
-        for reader in readers:
-            reader.start()
-        for reader in readers:
-            reader.join()
-    finally:
-        sys.setswitchinterval(before)
+    together(read, 8)
     assert refused == []
 
 

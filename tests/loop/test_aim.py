@@ -1,6 +1,5 @@
 """A stream of targets whose future is unknown, by hand at 250 Hz: led, shaped, given up when it stops, and in turn with plans."""
 
-import sys
 import threading
 import time
 from typing import Any
@@ -16,6 +15,7 @@ from onbeat.device import Command, DeviceInfo
 from onbeat.errors import BadInput
 from onbeat.loop import DeviceSink, Flag, MemorySink, SendLoop
 from onbeat.motion import Limits, OnlineShaper, Trajectory
+from tests.threads import together
 
 MS = 1_000_000
 T = 0.004
@@ -276,6 +276,7 @@ def test_what_cannot_be_aimed_at_is_refused() -> None:
         ("another target has the stamp 10 ns", ([0.5], None, 10)),
         ("another target has the stamp 10 ns", ([0.0], [0.0], 10)),
         ("must be numbers", (["left"], None, 20)),
+        ("one row", ([[0.0]], None, 20)),
         ("velocity must be numbers", ([0.0], [1j], 20)),
         ("does not run", ([0.0], None, None)),
     ):
@@ -355,15 +356,8 @@ def test_targets_of_now_from_several_threads_are_all_taken() -> None:
             except BadInput as error:
                 refused.append(error)
 
-    switch_s = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
     try:
-        threads = [threading.Thread(target=aims) for _ in range(4)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        together(aims, 4)
     finally:
-        sys.setswitchinterval(switch_s)
         loop.stop()
     assert not refused
