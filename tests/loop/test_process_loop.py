@@ -96,7 +96,7 @@ def test_a_process_that_dies_is_said_and_stops_nothing_else(module: Noted) -> No
     wait_until(lambda: not loop.status().running)
     assert "process ended with code 3; the device may still move" in loop.status().error
     for t_ns in (None, 1):
-        with pytest.raises(BadInput, match="would go nowhere: .*code 3"):
+        with pytest.raises(BadInput, match=r"would go nowhere: .*code 3"):
             loop.aim([0.0, 0.0], None, t_ns)
     assert loop.replace(PLAN) == 1
     loop.stop()
