@@ -10,7 +10,7 @@ import pytest
 
 from onbeat.errors import BadInput, Damaged
 from onbeat.read import gather
-from onbeat.read.lerobot import is_lerobot, open_lerobot_streams
+from onbeat.read.lerobot import open_lerobot_streams
 from onbeat.testing.lerobot_set import CAMERA_AGE_S, write_lerobot_set
 
 FRONT, WRIST = "observation.images.front", "observation.images.wrist"
@@ -35,7 +35,6 @@ def copied(arm: Path, tmp_path: Path) -> Path:
 
 
 def test_streams_of_a_healthy_set(arm: Path) -> None:
-    assert is_lerobot(arm)
     recording = open_lerobot_streams(arm)
     assert recording.kind == "LeRobot v3.0"
     assert recording.joints is not None
@@ -212,7 +211,6 @@ def test_set_without_a_state_has_streams_but_no_joints(arm: Path, tmp_path: Path
 
 
 def test_folder_of_something_else_is_refused(tmp_path: Path) -> None:
-    assert not is_lerobot(tmp_path)
     with pytest.raises(BadInput, match=r"no meta/info\.json"):
         open_lerobot_streams(tmp_path)
 

@@ -16,7 +16,7 @@ from onbeat.read.pictures import gray_of
 from onbeat.read.repeats import own_digest, picture_digests, unlike_at_rest
 from onbeat.read.streams import Batch, Frame, StreamInfo, StreamRecording, row_dtype
 from onbeat.record.joints import JointRecording
-from onbeat.record.lerobot import feature_names, find_lerobot, open_lerobot
+from onbeat.record.lerobot import feature_names, open_lerobot
 from onbeat.record.lerobot_tables import (
     Table,
     TimeColumn,
@@ -28,7 +28,7 @@ from onbeat.record.lerobot_tables import (
     time_columns,
 )
 
-__all__ = ("is_lerobot", "open_lerobot_streams")
+__all__ = ("open_lerobot_streams",)
 
 _ACTION, _STATE = "action", "observation.state"
 _COUNTED_S = 1e-4  # what LeRobot itself allows a timestamp to differ from frame_index / fps
@@ -49,11 +49,6 @@ class _Facts:
     digests: dict[tuple[str, int], NDArray[np.uint64]] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
     misfits: dict[tuple[Path, str], str] = field(default_factory=dict)  # columns of a file that do not hold what they should
-
-
-def is_lerobot(path: Path) -> bool:
-    """Say whether a path is a LeRobot data set, or lies in one."""
-    return find_lerobot(path) is not None
 
 
 def open_lerobot_streams(path: Path) -> StreamRecording:
