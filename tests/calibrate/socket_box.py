@@ -19,7 +19,11 @@ OFFSET_NS, FAST_PPM = 77 * S, 40
 
 
 class Box(threading.Thread):
-    """One joint: goes to what it was told dead_s ago with a lag, and reports where it is every report_s."""
+    """One joint: goes to what it was told dead_s ago with a lag, and reports where it is every report_s.
+
+    It counts dead_s from the instant in the frame and is true at the instants of its reports, however late this thread wakes: a
+    machine that is busy for less than dead_s does not make it another box.
+    """
 
     def __init__(self, dead_s: float, lag_s: float, report_s: float) -> None:
         super().__init__(daemon=True)
@@ -37,19 +41,18 @@ class Box(threading.Thread):
         while not self.ended.is_set():
             self.commands.settimeout(max((due_ns - time.monotonic_ns()) / S, 1e-6))
             with suppress(TimeoutError, BlockingIOError):
-                _, _, value = FRAME.unpack(self.commands.recv(64))
-                told.append((time.monotonic_ns() + self.dead_ns, value))
+                _, sent_ns, value = FRAME.unpack(self.commands.recv(64))
+                told.append((sent_ns + self.dead_ns, value))
                 continue
-            now_ns = time.monotonic_ns()
-            if now_ns < due_ns:
+            if time.monotonic_ns() < due_ns:
                 continue
-            while told and told[0][0] <= now_ns:
+            while told and told[0][0] <= due_ns:
                 effect_ns, new = told.popleft()
                 position = goal + (position - goal) * float(np.exp(-(effect_ns - at_ns) / S / self.lag_s))
                 goal, at_ns = new, effect_ns
-            position = goal + (position - goal) * float(np.exp(-(now_ns - at_ns) / S / self.lag_s))
-            at_ns = now_ns
-            own_ns = OFFSET_NS + now_ns + now_ns * FAST_PPM // 1_000_000
+            position = goal + (position - goal) * float(np.exp(-(due_ns - at_ns) / S / self.lag_s))
+            at_ns = due_ns
+            own_ns = OFFSET_NS + due_ns + due_ns * FAST_PPM // 1_000_000
             self.reports.sendto(REPORT.pack(own_ns, position), self.reader)
             due_ns += round(self.report_s * S)
 

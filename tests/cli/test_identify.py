@@ -146,15 +146,27 @@ def test_device_in_real_time_is_moved_after_a_yes(tmp_path: Path, capsys: pytest
 
 def test_box_behind_sockets_with_a_clock_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "rig.yaml").write_text(
-        "modules:\n  box:\n    device: tests.calibrate.socket_box:SocketAxis\n    rate_hz: 250\n"
+        "modules:\n  box:\n    device: tests.calibrate.socket_box:SocketAxis\n    rate_hz: 500\n"
         "    params: {dead_s: 0.006, lag_s: 0.02, report_s: 0.0067}\n"
     )
-    assert identify("rig.yaml", "--yes", "--json", *REAL) == 0
-    (found,) = json.loads(capsys.readouterr().out)["joints"]
+    true_s = 0.001 + 0.006 + 0.02
+    before = (tmp_path / "rig.yaml").read_bytes()
+    for _ in range(5):  # a machine that is busy for seconds has late messages only: refused, or more than the truth, as is said
+        (tmp_path / "rig.yaml").write_bytes(before)
+        code = identify("rig.yaml", "--yes", "--json", *REAL)
+        (found,) = json.loads(capsys.readouterr().out)["joints"]
+        if code != 0:
+            assert code == 1
+            assert found["l_eff"]["reason"].startswith("the delay is known only to")
+            assert (tmp_path / "rig.yaml").read_bytes() == before
+            continue
+        assert found["l_eff"]["value"] + found["l_eff"]["ci95"] > true_s
+        if found["l_eff"]["value"] < true_s + 0.003:
+            break
+    assert code == 0
     assert found["stamps"] == "one-way"
     assert "on its own clock 'box', which was mapped by" in found["remarks"][0]
-    # What a busy machine adds on the way to the box is a delay, too.
-    assert found["l_eff"]["value"] == pytest.approx(0.002 + 0.006 + 0.02, abs=0.003)
+    assert found["l_eff"]["value"] == pytest.approx(true_s, abs=0.003)
     assert load_rig_config(tmp_path / "rig.yaml").modules["box"].plant[0].stamps == "one-way"
 
 
