@@ -3,8 +3,10 @@
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+from onbeat.errors import DeviceError
 from onbeat.loop import ProcessDevice
 
 DRIVER = """
@@ -70,6 +72,7 @@ class Noted:
         self.notes = folder / f"{name}.notes"
         self.file = folder / f"{name}.yaml"
         self.gate = folder / f"{name}.gate"  # a read that blocks ends when somebody writes to this pipe
+        self.devices: list[ProcessDevice] = []
         (folder / "noting_driver_of_test.py").write_text(DRIVER)
 
     def write(self, keys: str = "", **params: object) -> Path:
@@ -81,7 +84,14 @@ class Noted:
 
     def device(self, **params: object) -> ProcessDevice:
         """Give the device, not connected."""
-        return ProcessDevice(self.write("", **params))
+        self.devices.append(ProcessDevice(self.write("", **params)))
+        return self.devices[-1]
+
+    def close(self) -> None:
+        """End the processes that a failed test has left."""
+        for device in self.devices:
+            with suppress(DeviceError):
+                device.close()
 
     def words(self) -> list[str]:
         """Give what the driver was told."""

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,11 @@ MS = 1_000_000
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Noted:
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Noted]:
     monkeypatch.syspath_prepend(str(tmp_path))
-    return Noted(tmp_path)
+    noted = Noted(tmp_path)
+    yield noted
+    noted.close()
 
 
 PLAN = Trajectory([0], [[0.25, -0.5]])

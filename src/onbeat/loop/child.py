@@ -198,9 +198,16 @@ def _read(readings: "Connection[Any, Any]", device: Device) -> None:
         try:
             number = readings.recv()
             try:
-                readings.send((number, True, device.read(), ""))
-            except (Exception, SystemExit) as error:  # of the driver, or of a value that cannot be sent
-                readings.send(_failed(number, error))
+                answer: tuple[int, bool, Any, str] = (number, True, device.read(), "")
+            except (Exception, SystemExit) as error:  # of the driver; the parent decides
+                answer = _failed(number, error)
+            try:
+                readings.send(answer)
+            except OSError:
+                raise
+            except Exception as error:  # what pickle raises differs from Python to Python
+                said = f"read gave a value that cannot be sent to another process: {error}"
+                readings.send((number, False, said, traceback.format_exc()))
         except (EOFError, OSError):
             return
 
